@@ -1,0 +1,122 @@
+//! [`Hello`]: who speaks, and with which effective settings.
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the feed: `[major, minor]`. A minor only adds.
+pub const VERSION: [u16; 2] = [1, 0];
+
+/// The first line of every stream.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hello {
+    /// Version of the feed, `[major, minor]`.
+    pub v: [u16; 2],
+    /// Lowest major version that a reader must speak.
+    pub min: u16,
+    /// Name and version of the speaking library, as `herdcache 0.1.0`.
+    pub lib: String,
+    /// The process.
+    pub process: Process,
+    /// Its clocks, read together.
+    pub clock: Clock,
+    /// What the feed can tell: `flights`, `hot_keys`, `conditions`, `past` …
+    #[serde(default)]
+    pub caps: Vec<String>,
+    /// Effective settings of every cache.
+    #[serde(default)]
+    pub caches: Vec<CacheConfig>,
+    /// Effective settings of every gate.
+    #[serde(default)]
+    pub gates: Vec<GateConfig>,
+}
+
+/// The speaking process.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Process {
+    /// The service's name as given to the feed.
+    pub service: String,
+    /// The application's version, if it gave one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub app_version: Option<String>,
+    /// Host name, empty if unknown.
+    pub host: String,
+    /// Process id.
+    pub pid: u32,
+    /// Another value after every start of the process.
+    pub boot: String,
+    /// When the feed started, wall time.
+    pub started_unix_us: u64,
+}
+
+/// Two clocks read at the same moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clock {
+    /// The process's monotonic clock.
+    pub mono_us: u64,
+    /// Wall time.
+    pub unix_us: u64,
+}
+
+/// Effective settings of one cache, in milliseconds where they are durations.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CacheConfig {
+    /// The cache's name.
+    pub name: String,
+    /// The gate its loads pass.
+    pub gate: String,
+    /// The local store.
+    pub store: String,
+    /// The most entries.
+    pub capacity: u64,
+    /// Soft TTL.
+    pub fresh_ms: u64,
+    /// How long after it a value may be answered while a refresh runs.
+    pub stale_ms: u64,
+    /// How long after it a value may be answered when loads fail.
+    pub stale_if_error_ms: u64,
+    /// Largest part of the soft TTL that jitter takes away, 0..=0.5.
+    pub jitter: f64,
+    /// Refresh-ahead factor β; 0 is off.
+    pub early_refresh: f64,
+    /// Soft timeout, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub soft_timeout_ms: Option<u64>,
+    /// Limit of the origin call.
+    pub origin_timeout_ms: u64,
+    /// Limit of the whole flight.
+    pub flight_deadline_ms: u64,
+    /// TTL of a cached "does not exist".
+    pub negative_ttl_ms: u64,
+    /// First cooling window after a failed load.
+    pub cooling_base_ms: u64,
+    /// Largest cooling window before its random part.
+    pub cooling_cap_ms: u64,
+    /// The most flights at once.
+    pub max_flights: u64,
+    /// The most waiters of one flight.
+    pub max_waiters: u64,
+    /// How keys are shown: `hash`, `plain` or `function`.
+    pub keys: String,
+}
+
+/// Effective settings of one gate.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GateConfig {
+    /// The gate's name.
+    pub name: String,
+    /// The most concurrent origin calls.
+    pub permits: u64,
+    /// The most loads that wait.
+    pub queue: u64,
+    /// The longest a load waits.
+    pub queue_timeout_ms: u64,
+    /// Of `permits`, the most that background refreshes use.
+    pub refresh_permits: u64,
+    /// Of `permits`, the most that warm-up uses.
+    pub warmup_permits: u64,
+    /// What the origin can bear over all processes, if the application said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin_capacity: Option<u64>,
+}

@@ -1,0 +1,36 @@
+//! The words of herdcache as types, and the live feed that carries them.
+//!
+//! One set of enums ([`words`]) names everything that can happen to a request, a
+//! flight or an entry. The engine counts by them, the wire spells them, the
+//! dashboard draws them; nothing in this workspace has a second list.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`words`] | the closed sets: [`Outcome`], [`FlightEnd`], [`RejectReason`] … |
+//! | [`tally`] | [`Tally`]: one counter per value of a closed set |
+//! | [`histogram`] | [`Histogram`]: bounded logarithmic buckets |
+//! | [`snapshot`] | [`Snapshot`]: state now, totals since the process began |
+//! | [`event`] | [`Event`]: one fact, with its time and severity |
+//! | [`hello`] | [`Hello`]: who speaks, and with which effective settings |
+//! | [`line`] | [`Line`]: what one line of the feed holds, and its codec |
+//! | [`thresholds`] | when a herd is a herd: the constants of detection |
+
+pub mod event;
+pub mod hello;
+pub mod histogram;
+pub mod line;
+pub mod snapshot;
+pub mod tally;
+pub mod thresholds;
+pub mod words;
+
+pub use event::{Event, Fact, HerdEnd, Severity};
+pub use hello::{CacheConfig, Clock, GateConfig, Hello, Process};
+pub use histogram::Histogram;
+pub use line::{Line, LineError, Past, Second};
+pub use snapshot::{CacheSnapshot, GateSnapshot, HotKey, LiveFlight, Peaks, Snapshot, Stage};
+pub use tally::Tally;
+pub use words::{
+    ClosedSet, DiscardReason, FlightEnd, FlightRole, FlightTrigger, Measure, MissCause, OriginResult, Outcome,
+    PermitClass, PermitResult, ProtectionLevel, RefreshResult, RejectReason, RemovalCause, StaleReason, Tier,
+};

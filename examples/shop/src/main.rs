@@ -1,0 +1,2 @@
+//! The shop.
+fn main() {}
