@@ -1,1 +1,97 @@
-//! herdcache.
+//! Cache-aside reads with stampede protection, and a complete account of every request.
+//!
+//! A popular key expires, every request sees the miss, all of them hit the
+//! database at once, the connection pool empties, and *unrelated* requests time
+//! out while the average hit ratio says that all is well. herdcache answers such
+//! a herd with one load, bounds what reaches the database, and tells what
+//! happened to each request: exactly one [`Outcome`] per request.
+//!
+//! ```
+//! use std::{convert::Infallible, time::Duration};
+//! use herdcache::{Cache, Gate, LoadContext, Ttl};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // At most 8 loads reach the database at once, however many keys are missing.
+//! let gate = Gate::new(8);
+//! let ttl = Ttl::fresh_for(Duration::from_secs(60)).stale_for(Duration::from_secs(300));
+//! let users = Cache::builder("users", ttl, &gate)
+//!     .build_over(|cx: LoadContext<u64, String>| async move {
+//!         Ok::<_, Infallible>(format!("user {}", cx.key()))      // the query, with cx.remaining() as its timeout
+//!     })?;
+//!
+//! let user = users.get(&7).await?.expect("present");
+//! assert_eq!(*user, "user 7");
+//! # Ok(()) }
+//! ```
+//!
+//! **Loaders are for reads.** A load may run twice, or not at all; a payment or a
+//! change of state does not belong in one.
+//!
+//! # Protection, layer by layer
+//!
+//! | measure | cures | on by default |
+//! |---|---|---|
+//! | single-flight | many requests for one missing key | yes |
+//! | jitter | many keys written together that expire together | 10 % |
+//! | stale-while-revalidate | readers that wait at expiry | with [`Ttl::stale_for`] |
+//! | refresh-ahead | the same, without answering stale values | with [`Builder::early_refresh`] |
+//! | permits | many different missing keys, or a slow database | always, by the [`Gate`] |
+//!
+//! All of this works within one process. Requests on other processes load for themselves.
+//!
+//! # Cargo features
+//!
+//! `feed` serves the live feed for the dashboard; `test-util` makes the cache's
+//! clock follow tokio's pausable one; `lab` switches single measures at run time.
+//!
+//! Not provided: a blocking `get`, other runtimes than tokio, wasm, time-to-idle, iteration.
+
+mod account;
+mod answer;
+mod builder;
+mod by_hash;
+mod cache;
+mod clock;
+mod config;
+mod cooling;
+mod core;
+mod entry;
+mod error;
+mod events;
+#[cfg(feature = "feed")]
+mod feed;
+mod flight;
+mod freshness;
+mod gate;
+mod ghost;
+mod graveyard;
+mod herd;
+mod hotkeys;
+mod key;
+mod loaded;
+mod measures;
+mod origin;
+mod registry;
+mod request;
+mod spread;
+mod store;
+mod ttl;
+
+pub use answer::Answer;
+pub use builder::Builder;
+pub use cache::{Cache, ReadThrough};
+pub use config::ConfigError;
+pub use error::{BoxError, Failure, GetError, Got};
+pub use events::Events;
+#[cfg(feature = "feed")]
+pub use feed::{Feed, serve_feed};
+pub use gate::{Gate, GateBuilder};
+pub use herdfeed::{self, Outcome, RejectReason};
+pub use key::{Key, KeyView};
+pub use loaded::Loaded;
+#[cfg(feature = "lab")]
+pub use measures::Switch;
+pub use origin::{BlockingError, LoadContext, Origin};
+pub use registry::process_snapshot;
+pub use spread::{Reach, Spread};
+pub use ttl::Ttl;

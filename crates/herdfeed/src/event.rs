@@ -235,6 +235,12 @@ pub enum Fact {
         /// How long it lasted.
         duration_us: u64,
     },
+    /// A second live cache was built under a name that is taken: two caches of one name coalesce nothing with
+    /// each other. Build a cache once and clone its handle.
+    DuplicateName {
+        /// The name that both were given.
+        name: String,
+    },
     /// A setting was changed at run time.
     Tuned {
         /// What, and to which value.

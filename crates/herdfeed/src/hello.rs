@@ -50,6 +50,7 @@ pub struct Process {
 
 /// Two clocks read at the same moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Clock {
     /// The process's monotonic clock.
     pub mono_us: u64,

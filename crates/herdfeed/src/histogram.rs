@@ -36,7 +36,11 @@ pub fn bucket_of(us: u64) -> usize {
         return BUCKETS - 1;
     }
     // The two bits below the leading one choose the step.
-    let step = if doubling >= 2 { us >> (doubling - 2) } else { us << (2 - doubling) } & 3;
+    let step = if doubling >= 2 {
+        us >> (doubling - 2)
+    } else {
+        us << (2 - doubling)
+    } & 3;
     1 + doubling * STEPS + usize::from(step.to_le_bytes()[0])
 }
 

@@ -12,24 +12,45 @@
 //! | [`snapshot`] | [`Snapshot`]: state now, totals since the process began |
 //! | [`event`] | [`Event`]: one fact, with its time and severity |
 //! | [`hello`] | [`Hello`]: who speaks, and with which effective settings |
-//! | [`line`] | [`Line`]: what one line of the feed holds, and its codec |
+//! | [`mod@line`] | [`Line`]: what one line of the feed holds, and its codec |
 //! | [`thresholds`] | when a herd is a herd: the constants of detection |
+//! | `address`, `socket`, `token` | where feeds are and who may read them (either feature) |
+//! | `server` | the publisher (feature `server`) |
+//! | `client` | the reader (feature `client`) |
 
+#[cfg(feature = "transport")]
+pub mod address;
+#[cfg(feature = "client")]
+pub mod client;
 pub mod event;
 pub mod hello;
 pub mod histogram;
 pub mod line;
+#[cfg(feature = "server")]
+pub mod server;
 pub mod snapshot;
+#[cfg(feature = "transport")]
+pub mod socket;
 pub mod tally;
 pub mod thresholds;
+#[cfg(feature = "transport")]
+pub mod token;
 pub mod words;
 
+// Unit tests and integration tests share one fake source, which names the crate.
+#[cfg(all(test, feature = "server"))]
+extern crate self as herdfeed;
+
+#[cfg(feature = "transport")]
+pub use address::Address;
 pub use event::{Event, Fact, HerdEnd, Severity};
 pub use hello::{CacheConfig, Clock, GateConfig, Hello, Process};
 pub use histogram::Histogram;
 pub use line::{Line, LineError, Past, Second};
 pub use snapshot::{CacheSnapshot, GateSnapshot, HotKey, LiveFlight, Peaks, Snapshot, Stage};
 pub use tally::Tally;
+#[cfg(feature = "transport")]
+pub use token::Token;
 pub use words::{
     ClosedSet, DiscardReason, FlightEnd, FlightRole, FlightTrigger, Measure, MissCause, OriginResult, Outcome,
     PermitClass, PermitResult, ProtectionLevel, RefreshResult, RejectReason, RemovalCause, StaleReason, Tier,

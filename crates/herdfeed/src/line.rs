@@ -150,7 +150,10 @@ impl Line {
     }
 }
 
-/// Cuts a snapshot into lines: one for the gates, one for each cache.
+/// A gate's account takes a few kilobytes at most; so many of them fit one line.
+const GATES_PER_LINE: usize = 32;
+
+/// Cuts a snapshot into lines: one for every 32 gates, one for each cache.
 pub fn snapshot_lines(snapshot: Snapshot) -> Vec<Line> {
     let Snapshot {
         seq,
@@ -170,7 +173,13 @@ pub fn snapshot_lines(snapshot: Snapshot) -> Vec<Line> {
         next_event,
         events_dropped,
     };
-    let mut parts = vec![head(Vec::new(), gates)];
+    let mut parts: Vec<Snapshot> = gates
+        .chunks(GATES_PER_LINE)
+        .map(|gates| head(Vec::new(), gates.to_vec()))
+        .collect();
+    if parts.is_empty() {
+        parts.push(head(Vec::new(), Vec::new()));
+    }
     parts.extend(caches.into_iter().map(|cache| head(vec![cache], Vec::new())));
     let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
     (1..=count)

@@ -252,6 +252,10 @@ pub struct GateSnapshot {
     /// What the origin can bear over all processes, if the application said so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin_capacity: Option<u64>,
+    /// Conditions that have started and not ended, with their latest figures.
+    pub conditions: Vec<Event>,
+    /// Permits found out beyond the limit (law L3) by the run-time check; must stay 0.
+    pub law_violations: u64,
 }
 
 impl GateSnapshot {

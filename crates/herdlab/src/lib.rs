@@ -1,1 +1,20 @@
-//! herdlab.
+//! Origin models and load generators that drive the real herdcache engine.
+//!
+//! The lab never runs a second loop beside the engine: it asks a real cache, and
+//! checks what the cache says against an origin that counts its own calls.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`arrivals`] | when requests are meant to start, and for which key |
+//! | [`origin`] | what a database does to the calls that reach it, and what it counts |
+//! | [`demo`] | an engine under load in this process, to watch and to disturb |
+//! | [`load`] | requests sent on that schedule, whatever becomes of the earlier ones |
+//! | [`quantiles`] | durations summed up |
+//! | [`run`] | a run as JSON: settings, figures, checks |
+
+pub mod arrivals;
+pub mod demo;
+pub mod load;
+pub mod origin;
+pub mod quantiles;
+pub mod run;

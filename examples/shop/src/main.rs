@@ -1,2 +1,105 @@
-//! The shop.
-fn main() {}
+//! The shop's program: `shop serve` and `shop load`.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+use shop::cli::{Args, Command, ServeArgs};
+use shop::load::{self, Plan, Verdict};
+use shop::{Protection, Shop};
+use tokio::runtime::Builder;
+
+fn main() -> ExitCode {
+    let ended = match Args::parse().command {
+        Command::Serve(args) => serve(args),
+        Command::Load(args) => run_load(&args.into()),
+    };
+    ended.unwrap_or_else(|error| {
+        // Nothing can be done where even the error stream is closed.
+        let _ = writeln!(io::stderr(), "shop: {error}");
+        ExitCode::FAILURE
+    })
+}
+
+type Ended = Result<ExitCode, Box<dyn std::error::Error>>;
+
+fn serve(args: ServeArgs) -> Ended {
+    let settings = args.into();
+    let runtime = Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let told_to_end = stop_signal()?;
+        let protection = settings_line(&settings);
+        let shop = Shop::bind(settings).await?;
+        let address = shop.address()?;
+        // The feed has a thread of its own and a dashboard may be refused it: the shop sells all the same.
+        let feed = herdcache::serve_feed("shop");
+        let mut out = io::stdout().lock();
+        writeln!(out, "shop: listening on http://{address} ({protection})")?;
+        match feed.as_ref().map(herdcache::Feed::address) {
+            Ok(Some(address)) => writeln!(out, "shop: live feed at {address}")?,
+            Ok(None) => writeln!(out, "shop: the live feed is off")?,
+            Err(error) => writeln!(out, "shop: no live feed: {error}")?,
+        }
+        out.flush()?;
+        drop(out);
+        shop.run(told_to_end).await?;
+        // The feed goes last, so that a dashboard sees how the shop ended.
+        drop(feed);
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+fn settings_line(settings: &shop::Settings) -> String {
+    let protection = match settings.protection {
+        Protection::On => format!("{} permits", settings.permits()),
+        Protection::Off => "NO PROTECTION".to_owned(),
+    };
+    format!(
+        "{protection}, {} connections, stale for {:?}",
+        settings.connections, settings.stale_for
+    )
+}
+
+/// Ends at the first Ctrl-C or SIGTERM. Registered before the start, so that a
+/// signal that comes early is not lost.
+#[cfg(unix)]
+fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+/// Ends at the first Ctrl-C.
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "one signature on every system")]
+fn stop_signal() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+    Ok(async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    })
+}
+
+fn run_load(plan: &Plan) -> Ended {
+    // One thread keeps the generator's own cost small beside the shop it measures.
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let report = runtime.block_on(load::run(plan))?;
+    let mut out = io::stdout().lock();
+    match plan.format {
+        load::Format::Text => write!(out, "{report}")?,
+        load::Format::Json => {
+            serde_json::to_writer_pretty(&mut out, &report)?;
+            writeln!(out)?;
+        }
+    }
+    Ok(match report.verdict(plan.errors) {
+        Verdict::Good => ExitCode::SUCCESS,
+        Verdict::Errors => ExitCode::FAILURE,
+    })
+}

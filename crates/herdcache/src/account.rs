@@ -1,0 +1,225 @@
+//! The ledger of one cache: each fact is counted here, once, at one call site.
+//!
+//! What the hit path counts lies in cache-padded shards, one atomic addition per
+//! hit; what slow paths count lies in plain atomics. Nothing is ever reset.
+
+mod counters;
+mod histogram;
+mod local;
+mod peaks;
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use herdfeed::{
+    DiscardReason, FlightEnd, FlightRole, FlightTrigger, MissCause, OriginResult, Outcome, RefreshResult, RejectReason,
+    RemovalCause, StaleReason, Tally,
+};
+
+pub(crate) use counters::Counters;
+pub(crate) use histogram::AtomicHistogram;
+pub(crate) use local::{SAMPLED, Sample, tick};
+pub(crate) use peaks::{Peak, Rate};
+
+use crate::clock::Moment;
+
+/// Shards of the hit path's counters. More than cores in use at once rarely helps.
+const SHARDS: usize = 16;
+
+/// One shard: a cache line pair of its own, so that cores do not take it from each other.
+#[repr(align(128))]
+#[derive(Debug, Default)]
+struct Shard {
+    hit: AtomicU64,
+    negative: AtomicU64,
+    stale: AtomicU64,
+}
+
+/// Answers that need no flight: the three that the hit path can give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Quick {
+    Hit,
+    Negative,
+    Stale,
+}
+
+/// Everything that one cache counts.
+#[derive(Debug)]
+pub(crate) struct Account {
+    quick: [Shard; SHARDS],
+    /// Requests that went past the hit path.
+    begun: AtomicU64,
+    outcomes: Counters<Outcome>,
+    pub(crate) misses: Counters<MissCause>,
+    pub(crate) stale_serves: Counters<StaleReason>,
+    pub(crate) rejections: Counters<RejectReason>,
+    pub(crate) flight_starts: Counters<FlightTrigger>,
+    pub(crate) flights: Counters<FlightEnd>,
+    pub(crate) participants: Counters<FlightRole>,
+    pub(crate) refreshes: Counters<RefreshResult>,
+    pub(crate) discards: Counters<DiscardReason>,
+    pub(crate) removals: Counters<RemovalCause>,
+    pub(crate) origin_calls: AtomicU64,
+    pub(crate) origin_results: Counters<OriginResult>,
+    pub(crate) invalidations: AtomicU64,
+    pub(crate) law_violations: AtomicU64,
+
+    /// Requests waiting for a flight now.
+    pub(crate) waiting: AtomicU64,
+    /// Origin calls in progress.
+    pub(crate) origin_active: AtomicU64,
+    /// Of these, calls whose flight has ended.
+    pub(crate) origin_abandoned: AtomicU64,
+
+    pub(crate) origin_call: AtomicHistogram,
+    pub(crate) flight: AtomicHistogram,
+    pub(crate) wait: AtomicHistogram,
+    pub(crate) stale_age: AtomicHistogram,
+    pub(crate) connection_wait: AtomicHistogram,
+
+    pub(crate) waiting_peak: Peak,
+    pub(crate) flight_waiters_peak: Peak,
+    pub(crate) origin_active_peak: Peak,
+    pub(crate) origin_starts: Rate,
+}
+
+impl Account {
+    pub(crate) fn new() -> Self {
+        Self {
+            quick: Default::default(),
+            begun: AtomicU64::new(0),
+            outcomes: Counters::new(),
+            misses: Counters::new(),
+            stale_serves: Counters::new(),
+            rejections: Counters::new(),
+            flight_starts: Counters::new(),
+            flights: Counters::new(),
+            participants: Counters::new(),
+            refreshes: Counters::new(),
+            discards: Counters::new(),
+            removals: Counters::new(),
+            origin_calls: AtomicU64::new(0),
+            origin_results: Counters::new(),
+            invalidations: AtomicU64::new(0),
+            law_violations: AtomicU64::new(0),
+            waiting: AtomicU64::new(0),
+            origin_active: AtomicU64::new(0),
+            origin_abandoned: AtomicU64::new(0),
+            origin_call: AtomicHistogram::new(),
+            flight: AtomicHistogram::new(),
+            wait: AtomicHistogram::new(),
+            stale_age: AtomicHistogram::new(),
+            connection_wait: AtomicHistogram::new(),
+            waiting_peak: Peak::new(),
+            flight_waiters_peak: Peak::new(),
+            origin_active_peak: Peak::new(),
+            origin_starts: Rate::new(),
+        }
+    }
+
+    /// Counts a request that began and ended at once.
+    #[inline]
+    pub(crate) fn quick(&self, shard: usize, end: Quick) {
+        let shard = &self.quick[shard % SHARDS];
+        let counter = match end {
+            Quick::Hit => &shard.hit,
+            Quick::Negative => &shard.negative,
+            Quick::Stale => &shard.stale,
+        };
+        counter.fetch_add(1, Relaxed);
+    }
+
+    /// L1: a request that may take longer began; [`Account::end`] must follow exactly once.
+    pub(crate) fn begin(&self) {
+        self.begun.fetch_add(1, Relaxed);
+    }
+
+    /// L1: the one end of a request that began.
+    pub(crate) fn end(&self, outcome: Outcome) {
+        self.outcomes.add(outcome);
+    }
+
+    /// Requests that began, and how those that ended did.
+    ///
+    /// Ends are read before begins, so that `begun` − Σ outcomes is never negative.
+    pub(crate) fn requests(&self) -> (u64, Tally<Outcome>) {
+        let mut outcomes = self.outcomes.read();
+        let mut quick = [0; 3];
+        for shard in &self.quick {
+            quick[0] += shard.hit.load(Relaxed);
+            quick[1] += shard.negative.load(Relaxed);
+            quick[2] += shard.stale.load(Relaxed);
+        }
+        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+        let begun = self.begun.load(Relaxed) + quick.iter().sum::<u64>();
+        for (outcome, count) in [Outcome::Hit, Outcome::Negative, Outcome::Stale].into_iter().zip(quick) {
+            outcomes[outcome] += count;
+        }
+        (begun, outcomes)
+    }
+
+    /// One request more waits for a flight that has `of_flight` waiters now.
+    pub(crate) fn wait_begins(&self, now: Moment, of_flight: u64) {
+        let waiting = self.waiting.fetch_add(1, Relaxed) + 1;
+        self.waiting_peak.note(now, waiting);
+        self.flight_waiters_peak.note(now, of_flight);
+    }
+
+    /// One request less waits.
+    pub(crate) fn wait_ends(&self, began: Moment, now: Moment) {
+        self.waiting.fetch_sub(1, Relaxed);
+        self.wait.record(now.saturating_sub(began));
+    }
+
+    /// An origin call starts.
+    pub(crate) fn call_begins(&self, now: Moment) {
+        self.origin_calls.fetch_add(1, Relaxed);
+        self.origin_starts.note(now);
+        let active = self.origin_active.fetch_add(1, Relaxed) + 1;
+        self.origin_active_peak.note(now, active);
+    }
+
+    /// An origin call has really ended.
+    pub(crate) fn call_ends(&self, result: OriginResult, took_ns: u64) {
+        self.origin_active.fetch_sub(1, Relaxed);
+        self.origin_results.add(result);
+        self.origin_call.record(took_ns);
+    }
+
+    /// A value past freshness was answered.
+    pub(crate) fn stale_served(&self, reason: StaleReason, past_ns: u64) {
+        self.stale_serves.add(reason);
+        self.stale_age.record(past_ns);
+    }
+
+    /// What a loader reported of its wait for a connection.
+    pub(crate) fn connection_waited(&self, wait: Duration) {
+        self.connection_wait.record(crate::clock::nanos(wait));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// L1: begun − Σ outcomes is what has not ended.
+    #[test]
+    fn l1_requests_balance() {
+        let account = Account::new();
+        account.quick(0, Quick::Hit);
+        account.quick(SHARDS + 3, Quick::Stale);
+        account.begin();
+        account.begin();
+        account.end(Outcome::Loaded);
+        let (begun, outcomes) = account.requests();
+        assert_eq!((begun, outcomes.total()), (4, 3));
+        assert_eq!(
+            [
+                outcomes[Outcome::Hit],
+                outcomes[Outcome::Stale],
+                outcomes[Outcome::Loaded]
+            ],
+            [1, 1, 1]
+        );
+    }
+}

@@ -1,0 +1,49 @@
+//! One atomic counter for each value of a closed set.
+
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use herdfeed::{ClosedSet, Tally};
+
+/// Counters indexed by a closed set; read as a [`Tally`].
+#[derive(Debug)]
+pub(crate) struct Counters<E> {
+    counts: Box<[AtomicU64]>,
+    set: PhantomData<fn(E)>,
+}
+
+impl<E: ClosedSet> Counters<E> {
+    pub(crate) fn new() -> Self {
+        Self {
+            counts: E::all().iter().map(|_| AtomicU64::new(0)).collect(),
+            set: PhantomData,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn add(&self, value: E) {
+        self.counts[value.index()].fetch_add(1, Relaxed);
+    }
+
+    /// Adds one and gives the new count.
+    pub(crate) fn raise(&self, value: E) -> u64 {
+        self.counts[value.index()].fetch_add(1, Relaxed) + 1
+    }
+
+    /// Takes one back, for counters that are gauges.
+    pub(crate) fn sub(&self, value: E) {
+        self.counts[value.index()].fetch_sub(1, Relaxed);
+    }
+
+    pub(crate) fn get(&self, value: E) -> u64 {
+        self.counts[value.index()].load(Relaxed)
+    }
+
+    pub(crate) fn read(&self) -> Tally<E> {
+        let mut tally = Tally::new();
+        for (value, count) in E::all().iter().zip(&self.counts) {
+            tally[*value] = count.load(Relaxed);
+        }
+        tally
+    }
+}

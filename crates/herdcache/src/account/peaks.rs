@@ -1,0 +1,116 @@
+//! Maxima of the last minute that no reader resets.
+//!
+//! A herd of half a second falls between two scrapes; its peak does not.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::clock::Moment;
+
+const SECOND: u64 = 1_000_000_000;
+const SECONDS: usize = 60;
+
+/// Sixty one-second cells, each a second (high half) with a value (low half).
+#[derive(Debug)]
+struct Cells([AtomicU64; SECONDS]);
+
+impl Cells {
+    fn new() -> Self {
+        Self(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+
+    /// Applies `merge` to the cell of `now`, or puts `fresh` there if it belongs to an older minute.
+    fn update(&self, now: Moment, fresh: u64, merge: impl Fn(u64) -> u64) {
+        let second = now / SECOND;
+        let cell = &self.0[index(second)];
+        let tag = second << 32;
+        // The closure always gives a value, so the update cannot fail.
+        let _ = cell.fetch_update(Relaxed, Relaxed, |old| {
+            let value = if old & TAG == tag & TAG {
+                merge(old & VALUE)
+            } else {
+                fresh
+            };
+            Some((tag & TAG) | value.min(VALUE))
+        });
+    }
+
+    /// Largest value of the last 60 seconds.
+    fn max(&self, now: Moment) -> u64 {
+        let second = now / SECOND;
+        let oldest = second.saturating_sub(SECONDS as u64 - 1);
+        (oldest..=second)
+            .map(|at| (at, self.0[index(at)].load(Relaxed)))
+            .filter(|(at, cell)| cell & TAG == (at << 32) & TAG)
+            .map(|(_, cell)| cell & VALUE)
+            .max()
+            .unwrap_or(0)
+    }
+}
+
+const VALUE: u64 = 0xffff_ffff;
+const TAG: u64 = !VALUE;
+
+fn index(second: u64) -> usize {
+    usize::try_from(second % SECONDS as u64).unwrap_or(0)
+}
+
+/// The largest value noted within the last 60 seconds.
+#[derive(Debug)]
+pub(crate) struct Peak(Cells);
+
+impl Peak {
+    pub(crate) fn new() -> Self {
+        Self(Cells::new())
+    }
+
+    pub(crate) fn note(&self, now: Moment, value: u64) {
+        self.0.update(now, value, |old| old.max(value));
+    }
+
+    pub(crate) fn read(&self, now: Moment) -> u64 {
+        self.0.max(now)
+    }
+}
+
+/// The largest number of notes within one second of the last 60.
+#[derive(Debug)]
+pub(crate) struct Rate(Cells);
+
+impl Rate {
+    pub(crate) fn new() -> Self {
+        Self(Cells::new())
+    }
+
+    pub(crate) fn note(&self, now: Moment) {
+        self.0.update(now, 1, |old| old + 1);
+    }
+
+    pub(crate) fn read(&self, now: Moment) -> u64 {
+        self.0.max(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peak_lasts_sixty_seconds() {
+        let peak = Peak::new();
+        peak.note(5 * SECOND, 7);
+        peak.note(5 * SECOND + 1, 3);
+        assert_eq!(peak.read(6 * SECOND), 7);
+        assert_eq!(peak.read(64 * SECOND), 7);
+        assert_eq!(peak.read(65 * SECOND), 0);
+        peak.note(65 * SECOND, 2);
+        assert_eq!(peak.read(65 * SECOND), 2);
+    }
+
+    #[test]
+    fn a_rate_is_the_busiest_second() {
+        let rate = Rate::new();
+        (0..5).for_each(|i| rate.note(2 * SECOND + i));
+        rate.note(3 * SECOND);
+        assert_eq!(rate.read(10 * SECOND), 5);
+    }
+}

@@ -1,0 +1,76 @@
+//! [`Answer`]: a value together with what is known of it.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+use herdfeed::Outcome;
+
+use crate::clock::Moment;
+use crate::entry::Entry;
+
+/// A value from the cache. Derefs to `V`.
+///
+/// Facts are associated functions, so that they never hide the value's own
+/// methods: `Answer::age(&answer)`.
+pub struct Answer<V: Send + Sync + 'static> {
+    entry: Arc<Entry<V>>,
+    outcome: Outcome,
+    at: Moment,
+}
+
+impl<V: Send + Sync + 'static> Answer<V> {
+    #[inline]
+    pub(crate) fn new(entry: Arc<Entry<V>>, outcome: Outcome, at: Moment) -> Self {
+        Self { entry, outcome, at }
+    }
+
+    /// How the request ended, as it stands in the account.
+    pub fn outcome(answer: &Self) -> Outcome {
+        answer.outcome
+    }
+
+    /// How old the value was when it was answered, counted from the arrival of the origin's answer.
+    pub fn age(answer: &Self) -> Duration {
+        Duration::from_nanos(answer.at.saturating_sub(answer.entry.stamps.born))
+    }
+
+    /// Whether the value was past freshness when it was answered.
+    pub fn is_stale(answer: &Self) -> bool {
+        matches!(answer.outcome, Outcome::Stale | Outcome::Reserve)
+    }
+
+    /// The value, shared with the cache and with every other caller.
+    pub fn into_value(answer: Self) -> Arc<V> {
+        Arc::clone(&answer.entry.value)
+    }
+}
+
+impl<V: Send + Sync + 'static> Deref for Answer<V> {
+    type Target = V;
+    #[inline]
+    fn deref(&self) -> &V {
+        &self.entry.value
+    }
+}
+
+impl<V: Send + Sync + 'static> Clone for Answer<V> {
+    fn clone(&self) -> Self {
+        Self {
+            entry: Arc::clone(&self.entry),
+            outcome: self.outcome,
+            at: self.at,
+        }
+    }
+}
+
+impl<V: fmt::Debug + Send + Sync + 'static> fmt::Debug for Answer<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer")
+            .field("value", &self.entry.value)
+            .field("outcome", &self.outcome)
+            .field("age", &Self::age(self))
+            .finish()
+    }
+}

@@ -1,0 +1,180 @@
+//! [`Builder`]: the settings of a cache, each with its default and what both directions cost.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::cache::{Cache, ReadThrough};
+use crate::config::{ConfigError, Settings};
+use crate::core::Core;
+use crate::gate::Gate;
+use crate::key::{Key, KeyNames, KeyView};
+use crate::measures::{Measures, Policy};
+use crate::origin::Origin;
+use crate::registry;
+use crate::ttl::Ttl;
+
+/// Builds a [`Cache`] or a [`ReadThrough`].
+#[derive(Debug)]
+#[must_use]
+pub struct Builder<K, V, E> {
+    name: String,
+    settings: Settings,
+    negative_ttl: Option<Duration>,
+    gate: Gate,
+    view: KeyView<K>,
+    policy: Policy,
+    value: std::marker::PhantomData<fn() -> (V, E)>,
+}
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E> {
+    pub(crate) fn new(name: String, ttl: Ttl, gate: Gate) -> Self {
+        Self {
+            name,
+            settings: Settings::new(ttl),
+            negative_ttl: None,
+            gate,
+            view: KeyView::Hash,
+            policy: Policy::FULL,
+            value: std::marker::PhantomData,
+        }
+    }
+
+    /// The most entries in the local store: 1 to 2³². Default 10,000.
+    ///
+    /// More: memory. Fewer: evictions, and misses because of them.
+    pub fn capacity(mut self, entries: u64) -> Self {
+        self.settings.capacity = entries;
+        self
+    }
+
+    /// The largest part of freshness that is randomly taken away, 0 to 0.5. Default 0.10.
+    ///
+    /// More: more loads. Less: entries that were written together expire together (avalanche).
+    pub fn jitter(mut self, part: f64) -> Self {
+        self.settings.jitter = part;
+        self
+    }
+
+    /// β of refresh-ahead (`XFetch`), 0 (off) to 10. Default 0; 1.0 is advised when `stale_for` is 0.
+    ///
+    /// More: more loads. Less: readers wait at expiry.
+    pub fn early_refresh(mut self, beta: f64) -> Self {
+        self.settings.early_refresh = beta;
+        self
+    }
+
+    /// How long a caller waits for a load before an older value that may be answered is answered, while the load goes on.
+    /// Up to `flight_deadline`. Default: none.
+    ///
+    /// Longer: slower answers. Shorter: older answers.
+    pub fn soft_timeout(mut self, limit: Duration) -> Self {
+        self.settings.soft_timeout = Some(limit);
+        self
+    }
+
+    /// The longest one origin call may take (hard timeout), 1 ms to 1 h. Default 5 s.
+    ///
+    /// Longer: a hung key is dead for longer. Shorter: healthy slow loads are given up.
+    pub fn origin_timeout(mut self, limit: Duration) -> Self {
+        self.settings.origin_timeout = limit;
+        self
+    }
+
+    /// The longest a whole flight may take, its wait for a permit included: `origin_timeout` to 1 h. Default 10 s.
+    ///
+    /// Longer: a hung key is dead for longer. Shorter: healthy slow loads are given up.
+    pub fn flight_deadline(mut self, limit: Duration) -> Self {
+        self.settings.flight_deadline = limit;
+        self
+    }
+
+    /// How long "does not exist" is remembered, 0 to `fresh_for`. Default 1 s, or `fresh_for` if that is shorter.
+    ///
+    /// Longer: new rows stay hidden. Shorter: absent keys reach the origin.
+    pub fn negative_ttl(mut self, ttl: Duration) -> Self {
+        self.negative_ttl = Some(ttl);
+        self
+    }
+
+    /// How long a key cools after a failed load: `base`, doubled with each failure in a row up to `cap`, × U\[1, 1.5\].
+    /// 10 ms to 1 min. Default 100 ms and 5 s.
+    ///
+    /// Longer: errors go on after healing. Shorter: a sick origin is probed more often.
+    pub fn cooling(mut self, base: Duration, cap: Duration) -> Self {
+        self.settings.cooling_base = base;
+        self.settings.cooling_cap = cap;
+        self
+    }
+
+    /// The most flights at once, about 1 KiB each: 1 to 1,000,000. Default 10,000.
+    pub fn max_flights(mut self, flights: usize) -> Self {
+        self.settings.max_flights = flights;
+        self
+    }
+
+    /// The most waiters of one flight, 16 bytes each beside their own tasks: 1 to 10,000,000. Default 100,000.
+    pub fn max_waiters(mut self, waiters: usize) -> Self {
+        self.settings.max_waiters = waiters;
+        self
+    }
+
+    /// How keys appear on screens, in events and in the feed. Default: as a hash.
+    pub fn show_keys(mut self, view: KeyView<K>) -> Self {
+        self.view = view;
+        self
+    }
+
+    /// Runs the cache without any countermeasure: bare cache-aside, fully counted.
+    ///
+    /// For measuring before protection is switched on, or when the cache itself is under
+    /// suspicion. Every miss loads, nothing is coalesced or limited, failures are not shared.
+    /// Snapshot and screen say `observe`.
+    pub fn observe_only(mut self) -> Self {
+        self.policy = Policy::NONE;
+        self
+    }
+
+    /// Builds a cache whose callers bring the loader.
+    ///
+    /// # Errors
+    /// [`ConfigError`] naming the cache, the field, its value and the remedy.
+    pub fn build(mut self) -> Result<Cache<K, V, E>, ConfigError> {
+        let fresh_for = self.settings.ttl.fresh_for;
+        self.settings.negative_ttl = self.negative_ttl.unwrap_or(self.settings.negative_ttl.min(fresh_for));
+        self.settings.check(&self.name)?;
+        self.check_refresh()?;
+        let Self {
+            name,
+            settings,
+            gate,
+            view,
+            policy,
+            ..
+        } = self;
+        let core = registry::add_cache(&name, |name| {
+            let names = KeyNames::new(&name, view);
+            Arc::new(Core::new(name, settings, Measures::new(policy), gate, names))
+        });
+        Ok(Cache::over(core))
+    }
+
+    /// Builds a cache over its origin.
+    ///
+    /// # Errors
+    /// As [`Builder::build`].
+    pub fn build_over<O: Origin<K, V, Error = E>>(self, origin: O) -> Result<ReadThrough<K, V, E>, ConfigError> {
+        Ok(ReadThrough::new(self.build()?, Arc::new(origin)))
+    }
+
+    fn check_refresh(&self) -> Result<(), ConfigError> {
+        let stale = !self.settings.ttl.stale_for.is_zero();
+        if stale && self.gate.0.settings.refresh_permits == 0 && self.policy == Policy::FULL {
+            return Err(ConfigError::new(
+                format!("cache {:?}", self.name),
+                "stale_for",
+                "is set but refresh_permits of its gate is 0: stale values would never be refreshed",
+            ));
+        }
+        Ok(())
+    }
+}

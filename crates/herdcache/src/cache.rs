@@ -1,0 +1,297 @@
+//! The handles: [`Cache`], whose callers bring the loader, and [`ReadThrough`], which has its own.
+
+mod get;
+mod wait;
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::future::Future;
+use std::hash::Hash;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+use herdfeed::{CacheSnapshot, Outcome};
+
+use crate::answer::Answer;
+use crate::builder::Builder;
+use crate::clock;
+use crate::core::Core;
+use crate::entry::Stored;
+use crate::error::{BoxError, Got};
+use crate::events::Events;
+use crate::freshness::Freshness;
+use crate::gate::Gate;
+use crate::key::Key;
+use crate::loaded::Loaded;
+use crate::origin::{AnyOrigin, LoadContext};
+use crate::spread::Spread;
+use crate::store::Store;
+use crate::ttl::Ttl;
+use get::Get;
+
+/// A cache whose callers bring the loader. Cloning gives another handle of the same cache.
+///
+/// Teach [`ReadThrough`] first: a loader that is bound when the cache is built
+/// sees only the key, so it cannot forget what the answer depends on. With
+/// [`Cache::get_with`] the leader's loader answers every other caller of the key.
+pub struct Cache<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static = BoxError> {
+    core: Arc<Core<K, V, E>>,
+    wait: Option<Duration>,
+}
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> {
+    /// Starts building a cache.
+    ///
+    /// `name` (1 to 64 of `a-z0-9_.-`) is its name in telemetry; `ttl` how long its
+    /// values may be answered; `gate` bounds its calls to the origin. None of the
+    /// three has a default that would be safe.
+    pub fn builder(name: impl Into<String>, ttl: Ttl, gate: &Gate) -> Builder<K, V, E> {
+        Builder::new(name.into(), ttl, gate.clone())
+    }
+
+    pub(crate) fn over(core: Arc<Core<K, V, E>>) -> Self {
+        Self { core, wait: None }
+    }
+
+    /// The value under `key`, loaded by `load` if need be.
+    ///
+    /// `load` is called at most once, in the caller, and only if this caller opens
+    /// a flight; it may borrow. Its future must not: it outlives its caller. Any
+    /// other caller of the same key gets the same answer, so whatever `load` reads
+    /// must be part of the key. `load` may give a `V`, an `Option<V>` (`None` is
+    /// absent), an `Arc<V>` or a [`Loaded`].
+    ///
+    /// # Errors
+    /// See [`GetError`](crate::GetError): `Failed` and `Cooling` when the load failed and no older value may be
+    /// answered, `Rejected` when the origin is protected, `WaitTimeout` by the
+    /// handle's own limit, `Reentrant` from within the key's own load, `Closed`.
+    ///
+    /// # Cancel safety
+    /// Dropping the future ends this request as `cancelled`. The load goes on, for
+    /// the other callers and for the cache.
+    ///
+    /// ```
+    /// # use std::{convert::Infallible, time::Duration};
+    /// # use herdcache::{Cache, Gate, Ttl};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let prices = Cache::<String, u64, Infallible>::builder("prices", Ttl::fresh_for(Duration::from_secs(5)), &Gate::new(8))
+    ///     .build()?;
+    /// let price = prices.get_with("tea", |cx| async move { Ok(cx.key().len() as u64) }).await?;
+    /// assert_eq!(price.as_deref(), Some(&3));
+    /// # Ok(()) }
+    /// ```
+    pub fn get_with<'a, Q, L, F, R>(
+        &'a self,
+        key: &'a Q,
+        load: L,
+    ) -> impl Future<Output = Got<V, E>> + use<'a, K, V, E, Q, L, F, R>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+        L: FnOnce(LoadContext<K, V>) -> F,
+        F: Future<Output = Result<R, E>> + Send + 'static,
+        R: Into<Loaded<V>>,
+    {
+        Get::new(&self.core, self.wait, key, move |cx| {
+            let load = load(cx);
+            Box::pin(async move { load.await.map(Into::into) }) as _
+        })
+    }
+
+    /// This cache through a handle whose callers wait at most `limit`.
+    ///
+    /// A caller that waits longer gets `WaitTimeout`; the load goes on and fills the
+    /// cache. Longer: slower answers. Shorter: more `timed_out`. Default: no limit
+    /// but the flight's deadline.
+    #[must_use]
+    pub fn with_wait_timeout(&self, limit: Duration) -> Self {
+        Self {
+            core: Arc::clone(&self.core),
+            wait: Some(limit),
+        }
+    }
+
+    /// The value under `key` if it is fresh or stale. Loads nothing, waits for nothing, counts nothing.
+    pub fn peek<Q>(&self, key: &Q) -> Option<Answer<V>>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let now = clock::coarse();
+        match self.core.store.get(key)? {
+            Stored::Value(entry) => match entry.stamps.judge(now) {
+                Freshness::Fresh => Some(Answer::new(entry, Outcome::Hit, now)),
+                Freshness::Stale => Some(Answer::new(entry, Outcome::Stale, now)),
+                Freshness::Reserve | Freshness::Expired => None,
+            },
+            Stored::Absent(_) => None,
+        }
+    }
+
+    /// Puts a value under `key`, newer than every load in progress: none of them will be stored over it.
+    ///
+    /// Takes effect in this process at the call; awaiting the result tells how far it got.
+    pub fn insert(&self, key: K, value: impl Into<Loaded<V>>) -> Spread {
+        self.core.insert(key, &value.into());
+        Spread::process()
+    }
+
+    /// Forgets what is under `key`, and every load of it that is in progress.
+    ///
+    /// Readers after this call load anew and never get a value whose load began
+    /// before it; at most one superseded load runs beside the new one. Takes effect
+    /// in this process at the call, also without awaiting the result.
+    pub fn invalidate<Q>(&self, key: &Q) -> Spread
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.core.invalidate(key);
+        Spread::process()
+    }
+
+    /// The account now: exact totals since the cache was built.
+    pub fn snapshot(&self) -> CacheSnapshot {
+        self.core.snapshot()
+    }
+
+    /// What happens from now on, for a reader of its own.
+    pub fn events(&self) -> Events {
+        Events::new(self.core.name.clone())
+    }
+
+    /// The name in telemetry: as given, or with `~2` and so on if another live cache has it.
+    pub fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    /// The gate that its loads pass.
+    pub fn gate(&self) -> &Gate {
+        &self.core.gate
+    }
+
+    /// Starts no more loads, waits for running ones up to `limit`, then ends them: their callers get `Closed`.
+    ///
+    /// What is stored is still answered. Blocking work cannot be stopped and ends by itself.
+    ///
+    /// # Cancel safety
+    /// The cache stays closed. Loads that were running go on.
+    pub async fn shutdown(&self, limit: Duration) {
+        self.core.shutdown(limit).await;
+    }
+
+    /// Switches one countermeasure on or off, for labs and demonstrations.
+    #[cfg(feature = "lab")]
+    pub fn set_measure(&self, measure: herdfeed::Measure, to: crate::measures::Switch) {
+        self.core.measures.set(measure, to);
+        let what = format!(
+            "{measure} {}",
+            if to == crate::measures::Switch::On { "on" } else { "off" }
+        );
+        crate::events::tell(
+            &self.core.name,
+            herdfeed::Severity::Info,
+            clock::exact(),
+            herdfeed::Fact::Tuned { what },
+        );
+    }
+
+    /// Makes what is under `key` expired, as if its time had run out.
+    #[cfg(feature = "lab")]
+    pub fn expire<Q>(&self, key: &Q)
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        if let Some(stored) = self.core.store.get(key) {
+            stored.stamps().expire(clock::coarse());
+        }
+    }
+
+    /// Makes everything expired, as if all of it had been written together.
+    #[cfg(feature = "lab")]
+    pub fn expire_all(&self) {
+        let now = clock::coarse();
+        self.core.store.each(&mut |_, stored| stored.stamps().expire(now));
+    }
+}
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Clone for Cache<K, V, E> {
+    fn clone(&self) -> Self {
+        Self {
+            core: Arc::clone(&self.core),
+            wait: self.wait,
+        }
+    }
+}
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> fmt::Debug for Cache<K, V, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache")
+            .field("name", &self.core.name)
+            .field("wait", &self.wait)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A cache with its origin. Derefs to [`Cache`]: the same entries, the same flights.
+pub struct ReadThrough<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static = BoxError> {
+    cache: Cache<K, V, E>,
+    origin: Arc<dyn AnyOrigin<K, V, E>>,
+}
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> ReadThrough<K, V, E> {
+    pub(crate) fn new(cache: Cache<K, V, E>, origin: Arc<dyn AnyOrigin<K, V, E>>) -> Self {
+        Self { cache, origin }
+    }
+
+    /// The value under `key`, loaded from the origin if need be.
+    ///
+    /// # Errors
+    /// As [`Cache::get_with`].
+    ///
+    /// # Cancel safety
+    /// As [`Cache::get_with`].
+    pub fn get<'a, Q>(&'a self, key: &'a Q) -> impl Future<Output = Got<V, E>> + use<'a, K, V, E, Q>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        let origin = &self.origin;
+        Get::new(&self.cache.core, self.cache.wait, key, move |cx| {
+            Arc::clone(origin).start(cx)
+        })
+    }
+
+    /// This cache through a handle whose callers wait at most `limit`. See [`Cache::with_wait_timeout`].
+    #[must_use]
+    pub fn with_wait_timeout(&self, limit: Duration) -> Self {
+        Self {
+            cache: self.cache.with_wait_timeout(limit),
+            origin: Arc::clone(&self.origin),
+        }
+    }
+}
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Deref for ReadThrough<K, V, E> {
+    type Target = Cache<K, V, E>;
+    fn deref(&self) -> &Cache<K, V, E> {
+        &self.cache
+    }
+}
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Clone for ReadThrough<K, V, E> {
+    fn clone(&self) -> Self {
+        Self {
+            cache: self.cache.clone(),
+            origin: Arc::clone(&self.origin),
+        }
+    }
+}
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> fmt::Debug for ReadThrough<K, V, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.cache.fmt(f)
+    }
+}

@@ -1,0 +1,363 @@
+//! The corridor of a request: looked up, judged, joined to a flight, answered.
+//!
+//! A future written by hand: a hit is answered at the first poll, allocates
+//! nothing and takes no lock of ours; a waiter is about a hundred bytes.
+
+use std::borrow::Borrow;
+use std::future::Future;
+use std::hash::Hash;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use herdfeed::{FlightRole, FlightTrigger, Measure, Outcome, StaleReason};
+
+use super::wait::{Ended, Wait};
+use crate::account::Quick;
+use crate::answer::Answer;
+use crate::clock::{self, Moment};
+use crate::core::Core;
+use crate::core::join::{Turn, Want};
+use crate::entry::{Entry, Stored};
+use crate::error::{Failure, GetError, Got};
+use crate::flight::{Flight, Landing};
+use crate::freshness::{Freshness, refresh_early};
+use crate::hotkeys::Seen;
+use crate::key::Key;
+use crate::origin::{LoadContext, LoadFuture};
+use crate::request::Request;
+use crate::store::Store;
+
+/// One read.
+pub(super) struct Get<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, Q: ?Sized, L> {
+    core: &'a Arc<Core<K, V, E>>,
+    key: &'a Q,
+    limit: Option<Duration>,
+    load: Option<L>,
+    stage: Stage<'a, K, V, E>,
+}
+
+enum Stage<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> {
+    Start,
+    Waiting(Wait<'a, K, V, E>, Attempt),
+    Done,
+}
+
+/// S8: a flight whose runtime ended may be taken over once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attempt {
+    First,
+    Second,
+}
+
+impl<'a, K, V, E, Q, L> Get<'a, K, V, E, Q, L>
+where
+    K: Key + Borrow<Q>,
+    V: Send + Sync + 'static,
+    E: Send + Sync + 'static,
+    Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    L: FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
+{
+    pub(super) fn new(core: &'a Arc<Core<K, V, E>>, limit: Option<Duration>, key: &'a Q, load: L) -> Self {
+        Self {
+            core,
+            key,
+            limit,
+            load: Some(load),
+            stage: Stage::Start,
+        }
+    }
+
+    /// Looks up and judges: everything that needs no flight ends here.
+    #[inline]
+    fn start(&mut self, cx: &mut Context<'_>) -> Poll<Got<V, E>> {
+        let now = clock::coarse();
+        match self.core.store.get(self.key) {
+            Some(Stored::Value(entry)) => match entry.stamps.judge(now) {
+                Freshness::Fresh => self.fresh(entry, now),
+                Freshness::Stale => self.stale(entry, now, cx),
+                Freshness::Reserve | Freshness::Expired => self.missing(Some(Stored::Value(entry)), now, cx),
+            },
+            Some(absent @ Stored::Absent(_)) => {
+                if absent.stamps().judge(now) > Freshness::Fresh {
+                    return self.missing(Some(absent), now, cx);
+                }
+                let shard = self.core.sample(self.key, || Seen::Fresh, now);
+                self.core.account.quick(shard, Quick::Negative);
+                Poll::Ready(Ok(None))
+            }
+            None => self.missing(None, now, cx),
+        }
+    }
+
+    #[inline]
+    fn fresh(&mut self, entry: Arc<Entry<V>>, now: Moment) -> Poll<Got<V, E>> {
+        let shard = self.core.sample(self.key, || Seen::Fresh, now);
+        self.core.account.quick(shard, Quick::Hit);
+        // F4: the coarse comparison keeps a cache without early refresh free of it.
+        if self.core.settings.early_refresh > 0.0 {
+            self.refresh_ahead(&entry);
+        }
+        Poll::Ready(Ok(Some(Answer::new(entry, Outcome::Hit, now))))
+    }
+
+    /// F4: answers, and perhaps starts a refresh before expiry.
+    #[cold]
+    fn refresh_ahead(&mut self, entry: &Arc<Entry<V>>) {
+        let policy = self.core.measures.read();
+        let stamps = &entry.stamps;
+        // 1 − [0, 1) lies in (0, 1].
+        let unit = 1.0 - fastrand::f64();
+        let (soft, beta) = (stamps.bounds().soft, self.core.settings.early_refresh);
+        if policy.has(Measure::Early) && refresh_early(clock::exact(), soft, stamps.load_ns, beta, unit) {
+            if let Some(load) = self.load.take() {
+                self.core.refresh(
+                    self.key,
+                    &Stored::Value(Arc::clone(entry)),
+                    FlightTrigger::Early,
+                    policy,
+                    load,
+                );
+            }
+        }
+    }
+
+    /// F3: a stale value is answered at once; its refresh waits for nothing of this caller.
+    #[cold]
+    fn stale(&mut self, entry: Arc<Entry<V>>, now: Moment, cx: &mut Context<'_>) -> Poll<Got<V, E>> {
+        let policy = self.core.measures.read();
+        if !policy.has(Measure::Stale) {
+            return self.missing(Some(Stored::Value(entry)), now, cx);
+        }
+        let shard = self.core.sample(self.key, || Seen::Stale, now);
+        self.core.account.quick(shard, Quick::Stale);
+        let stored = Stored::Value(Arc::clone(&entry));
+        let reason = match self.load.take() {
+            Some(load) => self
+                .core
+                .refresh(self.key, &stored, FlightTrigger::Stale, policy, load)
+                .reason(),
+            None => StaleReason::Revalidating,
+        };
+        self.core.count_stale(&entry, reason, now);
+        Poll::Ready(Ok(Some(Answer::new(entry, Outcome::Stale, now))))
+    }
+
+    /// Nothing can be answered yet: a flight it is.
+    #[cold]
+    #[inline(never)]
+    fn missing(&mut self, found: Option<Stored<V>>, now: Moment, cx: &mut Context<'_>) -> Poll<Got<V, E>> {
+        self.core.sample(self.key, || Seen::Missing, now);
+        let request = Request::begin(&self.core.account);
+        self.board(request, found, Attempt::First, cx)
+    }
+
+    fn board(
+        &mut self,
+        request: Request<'a>,
+        found: Option<Stored<V>>,
+        attempt: Attempt,
+        cx: &mut Context<'_>,
+    ) -> Poll<Got<V, E>> {
+        let core = self.core;
+        let hash = core.hash(self.key);
+        let policy = core.measures.read();
+        let cause = core.cause(hash, found.as_ref());
+        let want = Want {
+            key: self.key,
+            hash,
+            policy,
+            cause,
+        };
+        let turn = core.join(&want, found.clone(), cx.waker());
+        if let Turn::Recheck(stored) = turn {
+            return Poll::Ready(Self::rechecked(request, stored));
+        }
+        if attempt == Attempt::First {
+            core.account.misses.add(cause);
+        }
+        let previous = found.as_ref();
+        match turn {
+            Turn::Lead(flight, slot) => {
+                let wait = Wait::new(core, request, Arc::clone(&flight), slot, FlightRole::Leader, self.limit);
+                if let Some(load) = self.load.take() {
+                    core.launch(&flight, policy, load);
+                }
+                self.wait(wait, attempt, cx)
+            }
+            Turn::Wait(flight, slot) => {
+                let wait = Wait::new(core, request, flight, slot, FlightRole::Waiter, self.limit);
+                self.wait(wait, attempt, cx)
+            }
+            Turn::Cooling { last, retry_in } => {
+                let error = GetError::Cooling { last, retry_in };
+                Poll::Ready(self.instead(request, previous, StaleReason::Cooling, error))
+            }
+            Turn::Rejected(reason) => {
+                core.count_rejection(reason);
+                let error = GetError::Rejected {
+                    reason,
+                    retry_in: core.gate.retry_in(),
+                };
+                Poll::Ready(self.instead(request, previous, StaleReason::Rejected, error))
+            }
+            Turn::Reentrant => Poll::Ready(refuse(request, GetError::Reentrant)),
+            Turn::Closed => Poll::Ready(self.instead(request, previous, StaleReason::Rejected, GetError::Closed)),
+            Turn::Recheck(stored) => Poll::Ready(Self::rechecked(request, stored)),
+        }
+    }
+
+    /// S3: another flight landed between this caller's look and its turn.
+    fn rechecked(request: Request<'_>, stored: Stored<V>) -> Got<V, E> {
+        match stored {
+            Stored::Value(entry) => {
+                request.end(Outcome::Hit);
+                Ok(Some(Answer::new(entry, Outcome::Hit, clock::exact())))
+            }
+            Stored::Absent(_) => {
+                request.end(Outcome::Negative);
+                Ok(None)
+            }
+        }
+    }
+
+    fn wait(&mut self, wait: Wait<'a, K, V, E>, attempt: Attempt, cx: &mut Context<'_>) -> Poll<Got<V, E>> {
+        self.stage = Stage::Waiting(wait, attempt);
+        self.poll_wait(cx)
+    }
+
+    fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<Got<V, E>> {
+        let Stage::Waiting(wait, attempt) = &mut self.stage else {
+            return Poll::Pending;
+        };
+        let attempt = *attempt;
+        let Poll::Ready(ended) = wait.poll(cx) else {
+            return Poll::Pending;
+        };
+        let role = wait.role();
+        let Stage::Waiting(wait, _) = std::mem::replace(&mut self.stage, Stage::Done) else {
+            return Poll::Pending;
+        };
+        let Some((request, flight)) = wait.leave() else {
+            return Poll::Pending;
+        };
+        match ended {
+            Ended::Landed => self.landed(request, &flight, role, attempt, cx),
+            Ended::Soft(entry) => Poll::Ready(Ok(Some(self.serve_old(request, entry, StaleReason::SoftTimeout)))),
+            Ended::Limit(limit) => Poll::Ready(refuse(request, GetError::WaitTimeout { limit })),
+        }
+    }
+
+    /// The flight has landed: its result in this caller's words.
+    fn landed(
+        &mut self,
+        request: Request<'a>,
+        flight: &Flight<K, V, E>,
+        role: FlightRole,
+        attempt: Attempt,
+        cx: &mut Context<'_>,
+    ) -> Poll<Got<V, E>> {
+        let outcome = match role {
+            FlightRole::Leader => Outcome::Loaded,
+            FlightRole::Waiter => Outcome::Coalesced,
+        };
+        let previous = flight.previous.as_ref();
+        Poll::Ready(match flight.landing() {
+            Some(Landing::Value(entry)) => {
+                request.end(outcome);
+                Ok(Some(Answer::new(Arc::clone(entry), outcome, clock::exact())))
+            }
+            Some(Landing::Absent) => {
+                request.end(outcome);
+                Ok(None)
+            }
+            Some(Landing::Failed(failure)) => {
+                self.instead(request, previous, StaleReason::Error, GetError::Failed(failure.clone()))
+            }
+            Some(Landing::Rejected { reason, retry_in }) => {
+                self.core.count_rejection(*reason);
+                let error = GetError::Rejected {
+                    reason: *reason,
+                    retry_in: *retry_in,
+                };
+                self.instead(request, previous, StaleReason::Rejected, error)
+            }
+            Some(Landing::Closed) => self.instead(request, previous, StaleReason::Rejected, GetError::Closed),
+            Some(Landing::Orphaned) | None => {
+                // S8: the runtime that carried the flight ended. One more try, by whoever still has a loader.
+                if attempt == Attempt::First && self.load.is_some() {
+                    return self.board(request, flight.previous.clone(), Attempt::Second, cx);
+                }
+                let failure = Failure::Contract {
+                    what: "the runtime that carried this load has ended",
+                };
+                self.instead(request, previous, StaleReason::Error, GetError::Failed(failure))
+            }
+        })
+    }
+
+    /// No load helped: an older value if one may be answered, else the error.
+    fn instead(
+        &self,
+        request: Request<'_>,
+        previous: Option<&Stored<V>>,
+        reason: StaleReason,
+        error: GetError<E>,
+    ) -> Got<V, E> {
+        if let Some(Stored::Value(entry)) = previous {
+            let usable = entry.stamps.judge(clock::exact()) < Freshness::Expired;
+            if usable && self.core.measures.read().has(Measure::Stale) {
+                return Ok(Some(self.serve_old(request, Arc::clone(entry), reason)));
+            }
+        }
+        refuse(request, error)
+    }
+
+    fn serve_old(&self, request: Request<'_>, entry: Arc<Entry<V>>, reason: StaleReason) -> Answer<V> {
+        let now = clock::exact();
+        let outcome = match entry.stamps.judge(now) {
+            Freshness::Fresh => Outcome::Hit,
+            Freshness::Stale => Outcome::Stale,
+            Freshness::Reserve | Freshness::Expired => Outcome::Reserve,
+        };
+        if outcome != Outcome::Hit {
+            self.core.count_stale(&entry, reason, now);
+        }
+        request.end(outcome);
+        Answer::new(entry, outcome, now)
+    }
+}
+
+fn refuse<V: Send + Sync + 'static, E>(request: Request<'_>, error: GetError<E>) -> Got<V, E> {
+    request.end(error.outcome());
+    Err(error)
+}
+
+impl<'a, K, V, E, Q, L> Future for Get<'a, K, V, E, Q, L>
+where
+    K: Key + Borrow<Q>,
+    V: Send + Sync + 'static,
+    E: Send + Sync + 'static,
+    Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    L: FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
+{
+    type Output = Got<V, E>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Got<V, E>> {
+        let this = self.get_mut();
+        match this.stage {
+            Stage::Start => {
+                // Replaced only by a wait; a second poll after the answer waits for ever, as futures may.
+                this.stage = Stage::Done;
+                this.start(cx)
+            }
+            Stage::Waiting(..) => this.poll_wait(cx),
+            Stage::Done => Poll::Pending,
+        }
+    }
+}
+
+/// Nothing in it is pinned: the loader is moved out before it is called.
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, Q: ?Sized, L> Unpin for Get<'_, K, V, E, Q, L> {}

@@ -1,0 +1,158 @@
+//! A caller's wait for a flight, and the limits of that wait.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use herdfeed::{FlightRole, Measure};
+use tokio::runtime::Handle;
+use tokio::time::Sleep;
+
+use crate::clock::{self, Moment};
+use crate::core::Core;
+use crate::entry::Entry;
+use crate::flight::{Flight, Slot};
+use crate::freshness::Freshness;
+use crate::key::Key;
+use crate::request::Request;
+
+/// One caller among the waiters of a flight. Dropped, it gives up its place.
+pub(super) struct Wait<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> {
+    core: &'a Arc<Core<K, V, E>>,
+    /// `None` once left.
+    seat: Option<Seat<'a, K, V, E>>,
+    slot: Slot,
+    role: FlightRole,
+    began: Moment,
+    /// Absent for most waiters: the flight's own limits suffice.
+    timers: Option<Box<Timers>>,
+}
+
+/// What a waiter holds on to until it leaves.
+type Seat<'a, K, V, E> = (Request<'a>, Arc<Flight<K, V, E>>);
+
+/// Limits of the caller's own.
+struct Timers {
+    /// F5: then an older permitted value is answered.
+    soft: Option<Pin<Box<Sleep>>>,
+    /// Then the caller gives up.
+    limit: Option<(Duration, Pin<Box<Sleep>>)>,
+}
+
+/// How a wait ended.
+pub(super) enum Ended<V: Send + Sync + 'static> {
+    /// The flight has landed.
+    Landed,
+    /// F5: the soft timeout passed, and this older value may be answered.
+    Soft(Arc<Entry<V>>),
+    /// The caller's own limit passed.
+    Limit(Duration),
+}
+
+impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K, V, E> {
+    pub(super) fn new(
+        core: &'a Arc<Core<K, V, E>>,
+        request: Request<'a>,
+        flight: Arc<Flight<K, V, E>>,
+        slot: Slot,
+        role: FlightRole,
+        limit: Option<Duration>,
+    ) -> Self {
+        let soft = core.settings.soft_timeout.filter(|_| flight.previous_entry().is_some());
+        let timers = Timers::new(soft, limit);
+        Self {
+            core,
+            seat: Some((request, flight)),
+            slot,
+            role,
+            began: clock::exact(),
+            timers,
+        }
+    }
+
+    pub(super) fn role(&self) -> FlightRole {
+        self.role
+    }
+
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ended<V>> {
+        let Some((_, flight)) = &self.seat else {
+            return Poll::Pending;
+        };
+        if flight.poll(self.slot, cx.waker()).is_some() {
+            return Poll::Ready(Ended::Landed);
+        }
+        if let Some(timers) = &mut self.timers {
+            if let Some(ended) = timers.poll(cx, || older(self.core, flight)) {
+                return Poll::Ready(ended);
+            }
+        }
+        // S7: a load that is polled in place has no watch of its own; whoever waits for it sets one.
+        if flight.is_unwatched() {
+            if let Ok(runtime) = Handle::try_current() {
+                self.core.watch(flight, &runtime);
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Gives up the place; the request has yet to be ended.
+    pub(super) fn leave(mut self) -> Option<Seat<'a, K, V, E>> {
+        self.stand_up()
+    }
+
+    fn stand_up(&mut self) -> Option<Seat<'a, K, V, E>> {
+        let seat = self.seat.take()?;
+        seat.1.leave(self.slot);
+        self.core.account.wait_ends(self.began, clock::exact());
+        Some(seat)
+    }
+}
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Drop for Wait<'_, K, V, E> {
+    fn drop(&mut self) {
+        // The request in the seat counts itself as cancelled.
+        self.stand_up();
+    }
+}
+
+/// The older value that a soft timeout may answer, if it still may be.
+fn older<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static>(
+    core: &Core<K, V, E>,
+    flight: &Flight<K, V, E>,
+) -> Option<Arc<Entry<V>>> {
+    let entry = flight.previous_entry()?;
+    let usable = entry.stamps.judge(clock::exact()) < Freshness::Expired;
+    (usable && core.measures.read().has(Measure::Stale)).then(|| Arc::clone(entry))
+}
+
+impl Timers {
+    fn new(soft: Option<Duration>, limit: Option<Duration>) -> Option<Box<Self>> {
+        if soft.is_none() && limit.is_none() {
+            return None;
+        }
+        // Without a runtime there are no timers; the load itself then ends with that very reason.
+        Handle::try_current().ok()?;
+        let sleep = |duration| Box::pin(tokio::time::sleep(duration));
+        Some(Box::new(Self {
+            soft: soft.map(sleep),
+            limit: limit.map(|limit| (limit, sleep(limit))),
+        }))
+    }
+
+    fn poll<V: Send + Sync + 'static>(
+        &mut self,
+        cx: &mut Context<'_>,
+        older: impl FnOnce() -> Option<Arc<Entry<V>>>,
+    ) -> Option<Ended<V>> {
+        if self.soft.as_mut().is_some_and(|soft| soft.as_mut().poll(cx).is_ready()) {
+            self.soft = None;
+            if let Some(entry) = older() {
+                return Some(Ended::Soft(entry));
+            }
+        }
+        let (limit, sleep) = self.limit.as_mut()?;
+        sleep.as_mut().poll(cx).is_ready().then(|| Ended::Limit(*limit))
+    }
+}

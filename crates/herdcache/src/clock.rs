@@ -1,0 +1,80 @@
+//! The one clock: nanoseconds on the monotonic clock.
+//!
+//! The hit path reads the coarse clock (a kernel tick, at most 4 ms behind);
+//! slow paths read the exact one, which lies on the same line. Under `test-util`
+//! both follow tokio's clock, so that paused time moves freshness, deadlines and
+//! sleeps together. Nothing else in this crate asks for the time.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A moment in nanoseconds on the process's monotonic clock.
+pub(crate) type Moment = u64;
+
+/// Nanoseconds of a duration; 584 years and more saturate.
+pub(crate) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Now, cheap: up to one kernel tick (4 ms) in the past.
+#[cfg(not(any(test, feature = "test-util")))]
+#[inline]
+pub(crate) fn coarse() -> Moment {
+    #[cfg(target_os = "linux")]
+    return since_boot(rustix::time::ClockId::MonotonicCoarse);
+    #[cfg(not(target_os = "linux"))]
+    return elapsed();
+}
+
+/// Now, exact.
+#[cfg(not(any(test, feature = "test-util")))]
+#[inline]
+pub(crate) fn exact() -> Moment {
+    #[cfg(target_os = "linux")]
+    return since_boot(rustix::time::ClockId::Monotonic);
+    #[cfg(not(target_os = "linux"))]
+    return elapsed();
+}
+
+/// Now on tokio's clock.
+#[cfg(any(test, feature = "test-util"))]
+pub(crate) fn coarse() -> Moment {
+    elapsed()
+}
+
+/// Now on tokio's clock.
+#[cfg(any(test, feature = "test-util"))]
+pub(crate) fn exact() -> Moment {
+    elapsed()
+}
+
+#[cfg(all(target_os = "linux", not(any(test, feature = "test-util"))))]
+#[inline]
+fn since_boot(clock: rustix::time::ClockId) -> Moment {
+    let time = rustix::time::clock_gettime(clock);
+    // Both parts are never negative on a monotonic clock.
+    time.tv_sec
+        .cast_unsigned()
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(time.tv_nsec.cast_unsigned())
+}
+
+/// Time since the first call in this process, on tokio's clock.
+#[cfg(any(test, feature = "test-util", not(target_os = "linux")))]
+fn elapsed() -> Moment {
+    use std::sync::OnceLock;
+    use tokio::time::Instant;
+    // An hour below zero, so that a test may write entries that are older than the process.
+    const HEAD_START: u64 = 3_600_000_000_000;
+    static ANCHOR: OnceLock<Instant> = OnceLock::new();
+    let anchor = *ANCHOR.get_or_init(Instant::now);
+    HEAD_START.saturating_add(nanos(Instant::now().saturating_duration_since(anchor)))
+}
+
+/// Wall time in microseconds; for display only, never for a decision.
+pub(crate) fn unix_us() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// How far the coarse clock may lag behind the exact one: one tick of a kernel at 100 Hz.
+pub(crate) const SLACK: u64 = 10_000_000;

@@ -1,0 +1,173 @@
+//! Everything that the handles of one cache share.
+//!
+//! The rooms meet here: this file holds them, `core/` says in which order a
+//! flight passes them, `cache/get.rs` in which order a request does.
+
+pub(crate) mod fly;
+pub(crate) mod join;
+mod land;
+mod landed;
+pub(crate) mod refresh;
+mod shutdown;
+mod snapshot;
+mod write;
+
+use std::borrow::Borrow;
+use std::hash::{BuildHasher, Hash};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use foldhash::fast::RandomState;
+use herdfeed::{CacheConfig, MissCause, StaleReason};
+use tokio::sync::Notify;
+
+use crate::account::{Account, Sample, tick};
+use crate::clock::{self, Moment};
+use crate::config::Settings;
+use crate::entry::{Entry, Stored};
+use crate::flight::table::Table;
+use crate::gate::Gate;
+use crate::ghost::Ghosts;
+use crate::herd::Herds;
+use crate::hotkeys::{HotKeys, Seen};
+use crate::key::{Key, KeyNames};
+use crate::measures::Measures;
+use crate::store::moka::MokaStore;
+use crate::store::{Leavings, Store};
+use landed::LandedRing;
+
+/// The store that caches use.
+pub(crate) type LocalStore<K, V> = MokaStore<K, V>;
+
+/// One cache.
+pub(crate) struct Core<K, V: Send + Sync + 'static, E, S = LocalStore<K, V>> {
+    pub(crate) name: String,
+    pub(crate) settings: Settings,
+    pub(crate) measures: Measures,
+    pub(crate) gate: Gate,
+    pub(crate) store: S,
+    pub(crate) account: Arc<Account>,
+    pub(crate) table: Table<K, V, E>,
+    pub(crate) names: KeyNames<K>,
+    pub(crate) hot: HotKeys<K>,
+    pub(crate) herds: Herds,
+    leavings: Arc<Leavings>,
+    hasher: RandomState,
+    landed: LandedRing<K>,
+    closed: AtomicBool,
+    /// Told when a flight's load has ended, for those who wait for quiet.
+    quiet: Notify,
+}
+
+/// Flights are numbered over the whole process.
+static NEXT_FLIGHT: AtomicU64 = AtomicU64::new(1);
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
+    pub(crate) fn new(name: String, settings: Settings, measures: Measures, gate: Gate, names: KeyNames<K>) -> Self {
+        let account = Arc::new(Account::new());
+        let leavings = Arc::new(Leavings {
+            account: Arc::clone(&account),
+            ghosts: Ghosts::default(),
+        });
+        let hasher = RandomState::default();
+        let now = clock::exact();
+        Self {
+            store: S::new(settings.capacity, hasher.clone(), Arc::clone(&leavings)),
+            table: Table::new(settings.max_flights),
+            herds: Herds::new(now),
+            hot: HotKeys::new(now),
+            landed: LandedRing::default(),
+            closed: AtomicBool::new(false),
+            quiet: Notify::new(),
+            name,
+            settings,
+            measures,
+            gate,
+            account,
+            names,
+            leavings,
+            hasher,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
+        self.hasher.hash_one(key)
+    }
+
+    /// Why a request found nothing servable.
+    pub(crate) fn cause(&self, hash: u64, found: Option<&Stored<V>>) -> MissCause {
+        match found {
+            Some(_) => MissCause::Expired,
+            None => self.leavings.ghosts.cause(hash),
+        }
+    }
+
+    /// Counts the request in the hot-key summary if it is one of the sampled; gives the thread's shard.
+    #[inline]
+    pub(crate) fn sample<Q>(&self, key: &Q, seen: impl FnOnce() -> Seen, now: Moment) -> usize
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        let (shard, sample) = tick();
+        if sample == Sample::Take {
+            self.see(key, seen(), now);
+        }
+        shard
+    }
+
+    #[cold]
+    fn see<Q>(&self, key: &Q, seen: Seen, now: Moment)
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        self.hot.see(self.hash(key), || key.to_owned(), seen, now);
+    }
+
+    /// Counts a value that is answered past freshness.
+    pub(crate) fn count_stale(&self, entry: &Entry<V>, reason: StaleReason, now: Moment) {
+        let stamps = &entry.stamps;
+        let bounds = stamps.bounds();
+        // L4, checked where values leave: nothing beyond its last bound.
+        if now >= bounds.last.saturating_add(clock::SLACK) {
+            self.account.law_violations.fetch_add(1, Relaxed);
+        }
+        self.account.stale_served(reason, now.saturating_sub(bounds.soft));
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Relaxed)
+    }
+
+    pub(crate) fn next_flight() -> u64 {
+        NEXT_FLIGHT.fetch_add(1, Relaxed)
+    }
+
+    /// Effective settings, for the feed.
+    pub(crate) fn config(&self) -> CacheConfig {
+        let ms = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        let settings = &self.settings;
+        CacheConfig {
+            name: self.name.clone(),
+            gate: self.gate.name().to_owned(),
+            store: S::NAME.to_owned(),
+            capacity: settings.capacity,
+            fresh_ms: ms(settings.ttl.fresh_for),
+            stale_ms: ms(settings.ttl.stale_for),
+            stale_if_error_ms: ms(settings.ttl.last_for()),
+            jitter: settings.jitter,
+            early_refresh: settings.early_refresh,
+            soft_timeout_ms: settings.soft_timeout.map(ms),
+            origin_timeout_ms: ms(settings.origin_timeout),
+            flight_deadline_ms: ms(settings.flight_deadline),
+            negative_ttl_ms: ms(settings.negative_ttl),
+            cooling_base_ms: ms(settings.cooling_base),
+            cooling_cap_ms: ms(settings.cooling_cap),
+            max_flights: settings.max_flights as u64,
+            max_waiters: settings.max_waiters as u64,
+            keys: self.names.view().label().to_owned(),
+        }
+    }
+}

@@ -1,0 +1,353 @@
+//! A flight's corridor: permit, origin, write back, landing, leaving the table.
+//!
+//! A load is polled once in place; only a load that has to wait is spawned. From
+//! then on its limits are watched by a task of their own, so that a loader that
+//! blocks its thread still frees its key in time (S7).
+
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use herdfeed::{FlightEnd, Measure, OriginResult, RejectReason, Stage};
+use tokio::runtime::Handle;
+
+use super::Core;
+use super::write::Written;
+use crate::clock::{self, nanos};
+use crate::entry::Stored;
+use crate::error::Failure;
+use crate::flight::{Flight, Landing};
+use crate::gate::{Admission, Place};
+use crate::key::Key;
+use crate::loaded::Loaded;
+use crate::measures::Policy;
+use crate::origin::call::{Call, Part, Ticket, Within, may_poll_in_place};
+use crate::origin::{LoadContext, LoadFuture};
+use crate::store::Store;
+
+/// The registration of a load: dropped, it leaves the table, and lands the flight if nothing else has.
+///
+/// S2: every exit goes through here, a panic and the end of a runtime included.
+pub(super) struct Pilot<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> {
+    pub(super) core: Arc<Core<K, V, E, S>>,
+    pub(super) flight: Arc<Flight<K, V, E>>,
+    pub(super) call: Arc<Call>,
+    /// Whether it has left the table.
+    left: bool,
+}
+
+/// How a load that was polled ended.
+type LoadEnd<V, E> = std::thread::Result<Result<Loaded<V>, E>>;
+
+/// What a foreground load is let through by.
+enum Pass {
+    Now(Ticket),
+    Queue(Place),
+    Held,
+    Refused(RejectReason),
+}
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
+    /// Flies a flight that this caller opened. Lands it before returning if the load is ready at its first poll.
+    pub(crate) fn launch(
+        self: &Arc<Self>,
+        flight: &Arc<Flight<K, V, E>>,
+        policy: Policy,
+        start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
+    ) {
+        let pilot = self.pilot(flight);
+        match pilot.pass(policy) {
+            Pass::Now(ticket) => pilot.fly_in_place(ticket, start),
+            Pass::Queue(place) => pilot.spawn_with(start, |pilot, load| pilot.fly_queued(place, load)),
+            Pass::Held => pilot.spawn_with(start, move |pilot, load| pilot.fly_held(policy, load)),
+            Pass::Refused(reason) => pilot.reject(reason),
+        }
+    }
+
+    pub(super) fn pilot(self: &Arc<Self>, flight: &Arc<Flight<K, V, E>>) -> Pilot<K, V, E, S> {
+        let call = Call::new(flight.id, self.gate.address(), &self.account, flight.deadline);
+        flight.set_call(Arc::clone(&call));
+        Pilot {
+            core: Arc::clone(self),
+            flight: Arc::clone(flight),
+            call,
+            left: false,
+        }
+    }
+}
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Pilot<K, V, E, S> {
+    fn pass(&self, policy: Policy) -> Pass {
+        if self.flight.stage() == Stage::Held {
+            return Pass::Held;
+        }
+        if !policy.has(Measure::Permits) {
+            return Pass::Now(Ticket::Free);
+        }
+        if let Some(ticket) = self.call.parents_ticket() {
+            return Pass::Now(ticket);
+        }
+        match self.core.gate.enter() {
+            Admission::Granted(permit) => Pass::Now(Ticket::Permit { _permit: permit }),
+            Admission::Queued(place) => Pass::Queue(place),
+            Admission::Refused(reason) => Pass::Refused(reason),
+        }
+    }
+
+    /// Makes the load's future; a panic in that lands the flight.
+    pub(super) fn make(
+        &self,
+        start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
+    ) -> Result<LoadFuture<V, E>, Failure<E>> {
+        let flight = &self.flight;
+        let call = Arc::clone(&self.call);
+        let made = catch_unwind(AssertUnwindSafe(|| {
+            start(LoadContext::new(flight.key.clone(), flight.trigger, flight.cause, call))
+        }));
+        made.map_err(|panic| panicked(&*panic))
+    }
+
+    fn fly_in_place(self, ticket: Ticket, start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>) {
+        let part = self.begin(ticket);
+        let mut load = match self.make(start) {
+            Ok(load) => load,
+            Err(failure) => {
+                self.call.ended(OriginResult::Panicked);
+                return self.land_failure(failure, part);
+            }
+        };
+        if may_poll_in_place() {
+            // The waker is never needed: a load that waits is polled again at once where it is spawned.
+            let mut unconstrained = tokio::task::unconstrained(load.as_mut());
+            let mut cx = Context::from_waker(Waker::noop());
+            if let Poll::Ready(end) = self.poll(Pin::new(&mut unconstrained), &mut cx) {
+                return self.finish(end, load, part);
+            }
+        }
+        self.spawn(load, move |pilot, load| pilot.fly_on(part, load));
+    }
+
+    /// Begins the origin call under its ticket.
+    pub(super) fn begin(&self, ticket: Ticket) -> Part {
+        let now = clock::exact();
+        let limit = now
+            .saturating_add(nanos(self.core.settings.origin_timeout))
+            .min(self.flight.deadline);
+        self.flight.set_stage(Stage::Origin);
+        self.flight.call_deadline.store(limit, Relaxed);
+        self.call.begin(ticket, now, limit)
+    }
+
+    /// One poll of the load, with its call current and its panics caught.
+    fn poll(
+        &self,
+        load: Pin<&mut (impl Future<Output = Result<Loaded<V>, E>> + ?Sized)>,
+        cx: &mut Context<'_>,
+    ) -> Poll<LoadEnd<V, E>> {
+        let _within = Within::enter(&self.call);
+        match catch_unwind(AssertUnwindSafe(|| load.poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    }
+
+    fn spawn_with<F>(
+        self,
+        start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
+        fly: impl FnOnce(Self, LoadFuture<V, E>) -> F,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        match self.make(start) {
+            Ok(load) => self.spawn(load, fly),
+            Err(failure) => self.end_early(failure),
+        }
+    }
+
+    /// S1: from here on the load belongs to the runtime, not to its caller.
+    pub(super) fn spawn<F>(self, load: LoadFuture<V, E>, fly: impl FnOnce(Self, LoadFuture<V, E>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let Ok(runtime) = Handle::try_current() else {
+            return self.end_early(Failure::Contract {
+                what: "a load that waits needs a tokio runtime",
+            });
+        };
+        let flight = Arc::clone(&self.flight);
+        let core = Arc::clone(&self.core);
+        flight.adopt(runtime.spawn(fly(self, load)).abort_handle());
+        // A queued or held flight limits itself until its call begins.
+        if flight.call_deadline.load(Relaxed) > 0 {
+            core.watch(&flight, &runtime);
+        }
+    }
+
+    /// The load goes on from its second poll.
+    pub(super) async fn fly_on(self, part: Part, mut load: LoadFuture<V, E>) {
+        let end = poll_fn(|cx| self.poll(load.as_mut(), cx)).await;
+        self.finish(end, load, part);
+    }
+
+    /// G1: waits in the gate's queue first.
+    async fn fly_queued(self, place: Place, load: LoadFuture<V, E>) {
+        match place.wait(self.flight.deadline).await {
+            Ok(permit) => self.fly_watched(Ticket::Permit { _permit: permit }, load).await,
+            Err(reason) => self.reject(reason),
+        }
+    }
+
+    /// L2: waits first until fewer than two older loads of the key run.
+    async fn fly_held(self, policy: Policy, load: LoadFuture<V, E>) {
+        loop {
+            let told = self.flight.may_start.notified();
+            if !self
+                .core
+                .table
+                .lock(self.flight.hash)
+                .must_hold(self.flight.hash, &self.flight.key)
+            {
+                break;
+            }
+            let left = self.flight.deadline.saturating_sub(clock::exact());
+            if tokio::time::timeout(Duration::from_nanos(left), told).await.is_err() {
+                let core = Arc::clone(&self.core);
+                return core.expire(&self.flight);
+            }
+        }
+        self.flight.set_stage(Stage::Queued);
+        match self.pass(policy) {
+            Pass::Now(ticket) => self.fly_watched(ticket, load).await,
+            Pass::Queue(place) => self.fly_queued(place, load).await,
+            Pass::Refused(reason) => self.reject(reason),
+            // Unreachable in practice: the stage was just set.
+            Pass::Held => self.end_early(Failure::Contract {
+                what: "a flight was held twice",
+            }),
+        }
+    }
+
+    async fn fly_watched(self, ticket: Ticket, load: LoadFuture<V, E>) {
+        let part = self.begin(ticket);
+        self.core.watch(&self.flight, &Handle::current());
+        self.fly_on(part, load).await;
+    }
+
+    /// The load has ended: write back, land, leave.
+    fn finish(mut self, end: LoadEnd<V, E>, load: LoadFuture<V, E>, part: Part) {
+        let landed = self.settle(end);
+        // The load's own Drop may panic, and may take its time: it is over before the permit comes back.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(load)));
+        self.leave();
+        drop(part);
+        self.core.deliver(&self.flight, landed);
+    }
+
+    /// What the load's end means for the flight; `None` if the flight ended before its load.
+    fn settle(&self, end: LoadEnd<V, E>) -> Option<(Landing<V, E>, FlightEnd)> {
+        let now = clock::exact();
+        let loaded = match end {
+            Ok(Ok(loaded)) => loaded,
+            Ok(Err(error)) => {
+                self.call.ended(OriginResult::Error);
+                return self
+                    .core
+                    .fail(&self.flight, Failure::Origin(Arc::new(error)), FlightEnd::Failed);
+            }
+            Err(panic) => {
+                self.call.ended(OriginResult::Panicked);
+                return self.core.fail(&self.flight, panicked(&*panic), FlightEnd::Panicked);
+            }
+        };
+        let absent = loaded.value.is_none();
+        self.call.ended(if absent {
+            OriginResult::Absent
+        } else {
+            OriginResult::Value
+        });
+        if !self.flight.claim_end() {
+            // Came after the flight's end: counted, never stored.
+            self.core.account.discards.add(herdfeed::DiscardReason::TooOld);
+            return None;
+        }
+        let stored = self.core.stored(&loaded, now, now.saturating_sub(self.flight.started));
+        let end = match self.core.write_back(&self.flight, &stored, loaded.keep) {
+            Written::Stored if absent => FlightEnd::Absent,
+            Written::Stored => FlightEnd::Loaded,
+            Written::Discarded(reason) => {
+                self.core.account.discards.add(reason);
+                FlightEnd::Discarded
+            }
+        };
+        let landing = match stored {
+            Stored::Value(entry) => Landing::Value(entry),
+            Stored::Absent(_) => Landing::Absent,
+        };
+        Some((landing, end))
+    }
+
+    pub(super) fn land_failure(mut self, failure: Failure<E>, part: Part) {
+        let landed = self.core.fail(&self.flight, failure, FlightEnd::Panicked);
+        self.leave();
+        drop(part);
+        self.core.deliver(&self.flight, landed);
+    }
+
+    fn reject(mut self, reason: RejectReason) {
+        if !self.flight.claim_end() {
+            return;
+        }
+        let retry_in = self.core.gate.retry_in();
+        self.leave();
+        self.core.deliver(
+            &self.flight,
+            Some((Landing::Rejected { reason, retry_in }, FlightEnd::Rejected)),
+        );
+    }
+
+    /// Ends a flight whose load never began.
+    fn end_early(mut self, failure: Failure<E>) {
+        let end = if matches!(failure, Failure::Panicked { .. }) {
+            FlightEnd::Panicked
+        } else {
+            FlightEnd::Failed
+        };
+        let landed = self.core.fail(&self.flight, failure, end);
+        self.leave();
+        self.core.deliver(&self.flight, landed);
+    }
+
+    /// Leaves the table; the next load of the key may start.
+    fn leave(&mut self) {
+        if !self.left {
+            self.left = true;
+            self.core.retire(&self.flight);
+        }
+    }
+}
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Drop for Pilot<K, V, E, S> {
+    fn drop(&mut self) {
+        self.leave();
+        // Nothing landed it: its task was dropped together with its runtime.
+        if self.flight.claim_end() {
+            self.core
+                .deliver(&self.flight, Some((Landing::Orphaned, FlightEnd::Abandoned)));
+        }
+    }
+}
+
+fn panicked<E>(panic: &(dyn std::any::Any + Send)) -> Failure<E> {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or(panic.downcast_ref::<String>().map(String::as_str));
+    Failure::Panicked {
+        message: text.unwrap_or("(no message)").into(),
+    }
+}

@@ -1,0 +1,235 @@
+//! From a miss to a place in a flight: joined, opened, or refused.
+//!
+//! The key's shard lock is held for each look; the key is cloned and the flight
+//! made between two looks, so that a waiter allocates nothing and nothing of the
+//! application but `Eq` runs under the lock.
+
+use std::borrow::Borrow;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+use herdfeed::{FlightRole, FlightTrigger, Measure, MissCause, RejectReason, Stage};
+
+use super::Core;
+use crate::clock::{self, Moment, nanos};
+use crate::entry::Stored;
+use crate::error::Failure;
+use crate::flight::table::{Seat, Shard};
+use crate::flight::{Flight, Joined, Opening, Slot};
+use crate::freshness::Freshness;
+use crate::graveyard::Vigil;
+use crate::herd::Crowd;
+use crate::key::Key;
+use crate::measures::Policy;
+use crate::origin::call;
+use crate::store::Store;
+
+/// What a miss leads to.
+pub(crate) enum Turn<K, V: Send + Sync + 'static, E> {
+    /// S3: a flight landed just before; this is what it stored.
+    Recheck(Stored<V>),
+    /// A place among the waiters of another caller's flight.
+    Wait(Arc<Flight<K, V, E>>, Slot),
+    /// The flight is this caller's to fly; it has a place among the waiters too.
+    Lead(Arc<Flight<K, V, E>>, Slot),
+    /// E1: no load before this has passed.
+    Cooling { last: Failure<E>, retry_in: Duration },
+    /// S6: refused.
+    Rejected(RejectReason),
+    /// S5: this very load asks for its own key.
+    Reentrant,
+    /// The cache was shut down.
+    Closed,
+}
+
+/// What a caller asks for.
+pub(crate) struct Want<'a, Q: ?Sized> {
+    pub(crate) key: &'a Q,
+    pub(crate) hash: u64,
+    pub(crate) policy: Policy,
+    pub(crate) cause: MissCause,
+}
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
+    /// Finds this miss its flight.
+    pub(crate) fn join<Q>(&self, want: &Want<'_, Q>, found: Option<Stored<V>>, waker: &Waker) -> Turn<K, V, E>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        let now = clock::exact();
+        // A waker's clone and drop are foreign code: both happen outside the lock.
+        let mut spare = Some(waker.clone());
+        let turn = self.look(&self.table.lock(want.hash), want, &mut spare, now);
+        if let Some(turn) = turn {
+            self.crowd(&turn);
+            return turn;
+        }
+        let key = want.key.to_owned();
+        self.open(want, key, found, spare, waker, now)
+    }
+
+    /// One look under the lock: everything but opening a flight.
+    ///
+    /// Sharing flights and sharing their failures (cooling) are one measure: without it every miss loads.
+    fn look<Q>(
+        &self,
+        shard: &Shard<K, V, E>,
+        want: &Want<'_, Q>,
+        waker: &mut Option<Waker>,
+        now: Moment,
+    ) -> Option<Turn<K, V, E>>
+    where
+        K: Borrow<Q>,
+        Q: Eq + ?Sized,
+    {
+        if self.is_closed() {
+            return Some(Turn::Closed);
+        }
+        if !want.policy.has(Measure::SingleFlight) {
+            return None;
+        }
+        if let Some(flight) = shard.current(want.hash, want.key) {
+            return self.board(flight, waker.take()?, now);
+        }
+        let cold = shard.cooling.check(want.hash, want.key, now)?;
+        Some(Turn::Cooling {
+            last: cold.last,
+            retry_in: Duration::from_nanos(cold.until - now),
+        })
+    }
+
+    /// Joins a flight that another caller opened.
+    fn board(&self, flight: &Arc<Flight<K, V, E>>, waker: Waker, now: Moment) -> Option<Turn<K, V, E>> {
+        if call::is_within(flight.id) {
+            return Some(Turn::Reentrant);
+        }
+        match flight.join(waker, self.settings.max_waiters) {
+            Joined::Waiting { slot, waiters } => {
+                self.account.participants.add(FlightRole::Waiter);
+                self.account.wait_begins(now, waiters);
+                Some(Turn::Wait(Arc::clone(flight), slot))
+            }
+            Joined::Full => Some(Turn::Rejected(RejectReason::WaitersFull)),
+            // Over, and about to be set aside: this caller opens the next.
+            Joined::Landed => None,
+        }
+    }
+
+    /// Opens a flight, unless somebody else has meanwhile.
+    fn open<Q>(
+        &self,
+        want: &Want<'_, Q>,
+        key: K,
+        found: Option<Stored<V>>,
+        mut spare: Option<Waker>,
+        waker: &Waker,
+        now: Moment,
+    ) -> Turn<K, V, E>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        if !self.table.reserve(self.settings.max_flights) {
+            return Turn::Rejected(RejectReason::FlightsFull);
+        }
+        let flight = self.flight(key, want.hash, FlightTrigger::Miss, Some(want.cause), found, now);
+        // The leader waits like everyone else. Only this thread knows the flight, so there is room.
+        let Joined::Waiting { slot, .. } = flight.join(waker.clone(), usize::MAX) else {
+            return Turn::Closed;
+        };
+        let loads = match self.register(want, &flight, &mut spare, now) {
+            Ok(loads) => loads,
+            Err(turn) => {
+                self.table.release();
+                self.crowd(&turn);
+                return turn;
+            }
+        };
+        self.account.flight_starts.add(FlightTrigger::Miss);
+        self.account.participants.add(FlightRole::Leader);
+        self.account.wait_begins(now, 1);
+        self.herds.grown(
+            self,
+            &flight,
+            Crowd {
+                waiters: 1,
+                loads: loads as u64,
+            },
+        );
+        Turn::Lead(flight, slot)
+    }
+
+    /// A waiter more may make a herd. Told outside the table's lock.
+    fn crowd(&self, turn: &Turn<K, V, E>) {
+        if let Turn::Wait(flight, _) = turn {
+            self.herds.grown(
+                self,
+                flight,
+                Crowd {
+                    waiters: flight.waiting(),
+                    loads: 1,
+                },
+            );
+        }
+    }
+
+    /// Enters the flight into the table and gives how many loads of its key run; a better turn if there is one by now.
+    fn register<Q>(
+        &self,
+        want: &Want<'_, Q>,
+        flight: &Arc<Flight<K, V, E>>,
+        waker: &mut Option<Waker>,
+        now: Moment,
+    ) -> Result<usize, Turn<K, V, E>>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        let _vigil = Vigil::open();
+        let mut shard = self.table.lock(want.hash);
+        if let Some(turn) = self.look(&shard, want, waker, now) {
+            return Err(turn);
+        }
+        if !want.policy.has(Measure::SingleFlight) {
+            shard.open(flight, Seat::Beside);
+            return Ok(shard.loads(want.hash, want.key));
+        }
+        // S3: landings store under this lock, so one that this caller missed is seen here.
+        let landed = self
+            .store
+            .get(want.key)
+            .filter(|stored| stored.stamps().judge(now) == Freshness::Fresh);
+        if let Some(stored) = landed {
+            return Err(Turn::Recheck(stored));
+        }
+        if shard.must_hold(want.hash, want.key) {
+            flight.set_stage(Stage::Held);
+        }
+        shard.open(flight, Seat::Current);
+        Ok(1)
+    }
+
+    pub(super) fn flight(
+        &self,
+        key: K,
+        hash: u64,
+        trigger: FlightTrigger,
+        cause: Option<MissCause>,
+        previous: Option<Stored<V>>,
+        now: Moment,
+    ) -> Arc<Flight<K, V, E>> {
+        Arc::new(Flight::new(Opening {
+            id: Self::next_flight(),
+            key,
+            hash,
+            trigger,
+            cause,
+            started: now,
+            deadline: now.saturating_add(nanos(self.settings.flight_deadline)),
+            previous,
+        }))
+    }
+}

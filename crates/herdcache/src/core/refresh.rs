@@ -1,0 +1,139 @@
+//! R1: background refreshes. One per key, under the refresh share, never parked.
+
+use std::borrow::Borrow;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use herdfeed::{FlightTrigger, Measure, PermitClass, RefreshResult, StaleReason};
+
+use super::Core;
+use super::fly::Pilot;
+use crate::clock;
+use crate::entry::Stored;
+use crate::flight::table::Seat;
+use crate::graveyard::Vigil;
+use crate::key::Key;
+use crate::measures::Policy;
+use crate::origin::call::Ticket;
+use crate::origin::{LoadContext, LoadFuture};
+use crate::store::Store;
+
+/// What a request to refresh led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refreshing {
+    /// A refresh, or another load of the key, is under way.
+    UnderWay,
+    /// E1: the key cools; skipped.
+    Cooling,
+    /// G2: no permit of the refresh share was free; skipped, the next read tries again.
+    NoPermit,
+}
+
+impl Refreshing {
+    /// Why the stale value that asked for it is answered.
+    pub(crate) fn reason(self) -> StaleReason {
+        match self {
+            Self::UnderWay => StaleReason::Revalidating,
+            Self::Cooling => StaleReason::Cooling,
+            Self::NoPermit => StaleReason::Rejected,
+        }
+    }
+}
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
+    /// Starts a refresh of what is stored under a key, unless one is under way. Never waits.
+    pub(crate) fn refresh<Q>(
+        self: &Arc<Self>,
+        key: &Q,
+        stored: &Stored<V>,
+        trigger: FlightTrigger,
+        policy: Policy,
+        start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
+    ) -> Refreshing
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        let stamps = stored.stamps();
+        if stamps.is_cooling(clock::coarse()) {
+            self.account.refreshes.add(RefreshResult::SkippedCooling);
+            return Refreshing::Cooling;
+        }
+        if self.is_closed() || !stamps.claim_refresh() {
+            return Refreshing::UnderWay;
+        }
+        let ticket = if policy.has(Measure::Permits) {
+            self.gate
+                .enter_background(PermitClass::Refresh)
+                .map(|permit| Ticket::Permit { _permit: permit })
+        } else {
+            Some(Ticket::Free)
+        };
+        let Some(ticket) = ticket else {
+            stamps.release_refresh();
+            self.account.refreshes.add(RefreshResult::SkippedNoPermit);
+            return Refreshing::NoPermit;
+        };
+        if let Some(pilot) = self.open_refresh(key, stored, trigger) {
+            pilot.fly_behind(ticket, start);
+        } else {
+            stamps.release_refresh();
+        }
+        Refreshing::UnderWay
+    }
+
+    /// Registers the refresh, unless the key is being loaded already or the table is full.
+    fn open_refresh<Q>(
+        self: &Arc<Self>,
+        key: &Q,
+        stored: &Stored<V>,
+        trigger: FlightTrigger,
+    ) -> Option<Pilot<K, V, E, S>>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        if !self.table.reserve(self.settings.max_flights) {
+            return None;
+        }
+        let hash = self.hash(key);
+        let flight = self.flight(
+            key.to_owned(),
+            hash,
+            trigger,
+            None,
+            Some(stored.clone()),
+            clock::exact(),
+        );
+        let opened = {
+            let _vigil = Vigil::open();
+            let mut shard = self.table.lock(hash);
+            // One refresh at a time, also with single-flight off: it is one background task per key, not per read.
+            let free = shard.current(hash, key).is_none() && !shard.must_hold(hash, key);
+            if free {
+                shard.open(&flight, Seat::Current);
+            }
+            free
+        };
+        if !opened {
+            self.table.release();
+            return None;
+        }
+        self.account.flight_starts.add(trigger);
+        Some(self.pilot(&flight))
+    }
+}
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Pilot<K, V, E, S> {
+    /// Flies a refresh: always spawned, so that the reader who noticed it never does its work.
+    fn fly_behind(self, ticket: Ticket, start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>) {
+        let part = self.begin(ticket);
+        match self.make(start) {
+            Ok(load) => self.spawn(load, move |pilot, load| pilot.fly_on(part, load)),
+            Err(failure) => {
+                self.call.ended(herdfeed::OriginResult::Panicked);
+                self.land_failure(failure, part);
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! X1: the end of a cache.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use herdfeed::FlightEnd;
+
+use super::Core;
+use crate::flight::Landing;
+use crate::key::Key;
+use crate::store::Store;
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
+    /// Starts no flight from here on; waits for running ones up to `limit`, then ends them.
+    pub(crate) async fn shutdown(&self, limit: Duration) {
+        self.closed.store(true, Relaxed);
+        let quiet = async {
+            loop {
+                let told = self.quiet.notified();
+                tokio::pin!(told);
+                told.as_mut().enable();
+                if self.table.len() == 0 {
+                    break;
+                }
+                told.await;
+            }
+        };
+        if tokio::time::timeout(limit, quiet).await.is_err() {
+            self.close_flights();
+        }
+    }
+
+    /// Lands every flight as closed. Loads that cannot be stopped go on without one.
+    fn close_flights(&self) {
+        let mut flights = Vec::with_capacity(self.table.len());
+        self.table.each(|flight| flights.push(Arc::clone(flight)));
+        for flight in flights {
+            if !flight.claim_end() {
+                continue;
+            }
+            self.table.lock(flight.hash).set_aside(&flight);
+            if let Some(call) = flight.call() {
+                call.abandon();
+            }
+            self.deliver(&flight, Some((Landing::Closed, FlightEnd::Closed)));
+        }
+    }
+}

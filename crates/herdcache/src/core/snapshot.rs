@@ -1,0 +1,222 @@
+//! The account of one cache, read.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use herdfeed::snapshot::{HOT_KEYS, LIVE_FLIGHTS};
+use herdfeed::{CacheSnapshot, FlightTrigger, HotKey, LiveFlight, Peaks, ProtectionLevel, Stage};
+
+use super::Core;
+use super::landed::LandedFlight;
+use crate::clock::{self, Moment};
+use crate::flight::Flight;
+use crate::herd::Sample;
+use crate::hotkeys::Hot;
+use crate::key::Key;
+use crate::store::Store;
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
+    /// Everything that this cache counts, now. Does the store's pending maintenance first.
+    pub(crate) fn snapshot(&self) -> CacheSnapshot {
+        self.store.settle();
+        let now = clock::exact();
+        self.expire_overdue(now);
+        self.look_around(now);
+        let account = &self.account;
+        let (begun, outcomes) = account.requests();
+        let off = self.measures.off();
+        let flights = self.live(now);
+        let protection = if off.is_empty() {
+            ProtectionLevel::Process
+        } else {
+            ProtectionLevel::Observe
+        };
+        CacheSnapshot {
+            name: self.name.clone(),
+            gate: self.gate.name().to_owned(),
+            protection: Some(protection),
+            off,
+            begun,
+            active: begun.saturating_sub(outcomes.total()),
+            outcomes,
+            misses: account.misses.read(),
+            stale_serves: account.stale_serves.read(),
+            rejections: account.rejections.read(),
+            flight_starts: account.flight_starts.read(),
+            flights: account.flights.read(),
+            participants: account.participants.read(),
+            flights_active: flights.active,
+            waiting: account.waiting.load(Relaxed),
+            flights_unwatched: flights.unwatched,
+            flight_oldest_us: flights.oldest_us,
+            refreshes: account.refreshes.read(),
+            discards: account.discards.read(),
+            origin_calls: account.origin_calls.load(Relaxed),
+            origin_results: account.origin_results.read(),
+            origin_active: account.origin_active.load(Relaxed),
+            origin_abandoned: account.origin_abandoned.load(Relaxed),
+            entries: self.store.len(),
+            capacity: self.settings.capacity,
+            removals: account.removals.read(),
+            invalidations: account.invalidations.load(Relaxed),
+            origin_call: account.origin_call.read(),
+            flight: account.flight.read(),
+            wait: account.wait.read(),
+            stale_age: account.stale_age.read(),
+            connection_wait: account.connection_wait.read(),
+            peaks: Peaks {
+                waiting: account.waiting_peak.read(now),
+                flight_waiters: account.flight_waiters_peak.read(now),
+                origin_starts: account.origin_starts.read(now),
+                origin_active: account.origin_active_peak.read(now),
+            },
+            live: flights.live,
+            landed: self
+                .landed
+                .all()
+                .iter()
+                .map(|flight| self.show_landed(flight))
+                .collect(),
+            hot: self.hot_keys(now),
+            conditions: self.herds.active(),
+            law_violations: account.law_violations.load(Relaxed),
+        }
+    }
+
+    /// S7: a load that blocked its thread before anybody joined has no watch; whoever looks ends it.
+    fn expire_overdue(&self, now: Moment) {
+        let mut overdue = Vec::new();
+        self.table.each(|flight| {
+            if flight.is_unwatched() && flight.call_deadline.load(Relaxed) <= now {
+                overdue.push(Arc::clone(flight));
+            }
+        });
+        overdue.iter().for_each(|flight| self.expire(flight));
+    }
+
+    fn live(&self, now: Moment) -> Live {
+        let mut flights: Vec<(Arc<Flight<K, V, E>>, u64)> = Vec::new();
+        let mut live = Live::default();
+        self.table.each(|flight| {
+            if flight.stage() != Stage::Landed {
+                flights.push((Arc::clone(flight), flight.waiting()));
+            }
+        });
+        live.active = flights.len() as u64;
+        live.unwatched = flights.iter().filter(|(_, waiters)| *waiters == 0).count() as u64;
+        live.oldest_us = flights
+            .iter()
+            .map(|(flight, _)| now.saturating_sub(flight.started))
+            .max()
+            .unwrap_or(0)
+            / 1_000;
+        flights.sort_unstable_by_key(|(flight, waiters)| (std::cmp::Reverse(*waiters), flight.started));
+        flights.truncate(LIVE_FLIGHTS);
+        live.live = flights
+            .iter()
+            .map(|(flight, waiters)| LiveFlight {
+                id: flight.id,
+                key: self.names.show(&flight.key),
+                trigger: flight.trigger,
+                cause: flight.cause,
+                started_mono_us: flight.started / 1_000,
+                age_us: now.saturating_sub(flight.started) / 1_000,
+                waiters: *waiters,
+                stage: flight.stage(),
+                end: None,
+            })
+            .collect();
+        live
+    }
+
+    fn show_landed(&self, flight: &LandedFlight<K>) -> LiveFlight {
+        LiveFlight {
+            id: flight.id,
+            key: self.names.show(&flight.key),
+            trigger: flight.trigger,
+            cause: flight.cause,
+            started_mono_us: flight.started / 1_000,
+            age_us: flight.took_ns / 1_000,
+            waiters: flight.waiters,
+            stage: Stage::Landed,
+            end: Some(flight.end),
+        }
+    }
+
+    fn hot_keys(&self, now: Moment) -> Vec<HotKey> {
+        let top = self.hot.top(HOT_KEYS, now);
+        let (all, window_us) = (top.requests.max(1), top.window_ns / 1_000);
+        top.keys
+            .iter()
+            .map(|hot| self.show_hot(hot, all, window_us, now))
+            .collect()
+    }
+
+    fn show_hot(&self, hot: &Hot<K>, all: u64, window_us: u64, now: Moment) -> HotKey {
+        let stored = self.store.get(&hot.key);
+        let left = |bound: Moment| (i128::from(bound) - i128::from(now)) / 1_000;
+        let clamp = |us: i128| i64::try_from(us).unwrap_or(if us < 0 { i64::MIN } else { i64::MAX });
+        let bounds = stored.as_ref().map(|stored| stored.stamps().bounds());
+        HotKey {
+            key: self.names.show(&hot.key),
+            requests: hot.requests,
+            error: hot.error,
+            share: hot.requests as f64 / all as f64,
+            window_us,
+            loads: hot.loads,
+            coalesced: hot.coalesced,
+            stale: hot.stale,
+            load_us: hot.load_ns / 1_000,
+            age_us: stored.map(|stored| now.saturating_sub(stored.stamps().born) / 1_000),
+            fresh_left_us: bounds.map(|bounds| clamp(left(bounds.soft))),
+            stale_left_us: bounds.map(|bounds| clamp(left(bounds.hard))),
+        }
+    }
+
+    /// Looks for conditions that started or ended; cheap unless some time has passed.
+    pub(crate) fn look_around(&self, now: Moment) {
+        self.herds.check(now, |watch| self.sample_for(watch, now));
+    }
+
+    /// What detection needs of the account.
+    fn sample_for(&self, with_hot: crate::herd::Depth, now: Moment) -> Sample {
+        let account = &self.account;
+        let (_, outcomes) = account.requests();
+        let hottest = match with_hot {
+            crate::herd::Depth::Counters => None,
+            crate::herd::Depth::HotKeys => {
+                let top = self.hot.top(1, now);
+                top.keys.first().map(|hot| crate::herd::Hottest {
+                    hash: hot.hash,
+                    key: self.names.show(&hot.key),
+                    share: hot.requests as f64 / top.requests.max(1) as f64,
+                    per_s: hot.requests as f64 * 1e9 / top.window_ns.max(1) as f64,
+                })
+            }
+        };
+        Sample {
+            now,
+            subject: self.name.clone(),
+            permits: self.gate.permits(),
+            capacity: self.settings.capacity,
+            outcomes,
+            misses: account.misses.read(),
+            rejections: account.rejections.read(),
+            removals: account.removals.read(),
+            flights: account.flight_starts.get(FlightTrigger::Miss),
+            origin_results: account.origin_results.read(),
+            origin_call: account.origin_call.read(),
+            connection_wait: account.connection_wait.read(),
+            hottest,
+        }
+    }
+}
+
+/// The flights in progress.
+#[derive(Default)]
+struct Live {
+    active: u64,
+    unwatched: u64,
+    oldest_us: u64,
+    live: Vec<LiveFlight>,
+}

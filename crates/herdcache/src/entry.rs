@@ -1,0 +1,131 @@
+//! What the store holds: a value or the knowledge of its absence, with stamps.
+//!
+//! Stamps are moments on our own clock; the store's idea of time is never asked.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use crate::clock::Moment;
+use crate::freshness::{Bounds, Freshness};
+use crate::graveyard;
+
+/// One key's state in the store. Cheap to clone.
+#[derive(Debug)]
+pub(crate) enum Stored<V: Send + Sync + 'static> {
+    /// There is a value.
+    Value(Arc<Entry<V>>),
+    /// The origin said that there is none.
+    Absent(Arc<Stamps>),
+}
+
+impl<V: Send + Sync + 'static> Clone for Stored<V> {
+    #[inline]
+    fn clone(&self) -> Self {
+        match self {
+            Self::Value(entry) => Self::Value(Arc::clone(entry)),
+            Self::Absent(stamps) => Self::Absent(Arc::clone(stamps)),
+        }
+    }
+}
+
+impl<V: Send + Sync + 'static> Stored<V> {
+    #[inline]
+    pub(crate) fn stamps(&self) -> &Stamps {
+        match self {
+            Self::Value(entry) => &entry.stamps,
+            Self::Absent(stamps) => stamps,
+        }
+    }
+}
+
+/// A value with its stamps.
+#[derive(Debug)]
+pub(crate) struct Entry<V: Send + Sync + 'static> {
+    pub(crate) value: Arc<V>,
+    pub(crate) stamps: Stamps,
+}
+
+impl<V: Send + Sync + 'static> Drop for Entry<V> {
+    /// The store may drop its last handle while a lock of ours is held. The user's
+    /// own `Drop` must not run there, so the value is set aside until the lock is free.
+    fn drop(&mut self) {
+        graveyard::bury(&self.value);
+    }
+}
+
+/// When a value arrived and until when it may be answered.
+#[derive(Debug)]
+pub(crate) struct Stamps {
+    /// When the origin's answer arrived.
+    pub(crate) born: Moment,
+    /// How long its load took, in nanoseconds; 0 for an inserted value.
+    pub(crate) load_ns: u64,
+    // The bounds are atomic since `expire` moves them in place; readers see either.
+    soft: AtomicU64,
+    hard: AtomicU64,
+    last: AtomicU64,
+    /// No refresh starts before this: the key cools, or the value arrived stale.
+    refresh_from: AtomicU64,
+    /// A refresh of this very value is in flight or being started.
+    refreshing: AtomicBool,
+}
+
+impl Stamps {
+    pub(crate) fn new(born: Moment, load_ns: u64, bounds: Bounds) -> Self {
+        Self {
+            born,
+            load_ns,
+            soft: AtomicU64::new(bounds.soft),
+            hard: AtomicU64::new(bounds.hard),
+            last: AtomicU64::new(bounds.last),
+            refresh_from: AtomicU64::new(0),
+            refreshing: AtomicBool::new(false),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds {
+            soft: self.soft.load(Relaxed),
+            hard: self.hard.load(Relaxed),
+            last: self.last.load(Relaxed),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn judge(&self, now: Moment) -> Freshness {
+        // Most readers need one comparison and one load.
+        if now < self.soft.load(Relaxed) {
+            Freshness::Fresh
+        } else {
+            self.bounds().judge(now)
+        }
+    }
+
+    /// Moves every bound that lies ahead to `now`: the value is expired from here on.
+    pub(crate) fn expire(&self, now: Moment) {
+        for bound in [&self.soft, &self.hard, &self.last] {
+            bound.fetch_min(now, Relaxed);
+        }
+    }
+
+    /// Claims the right to start the one refresh of this value.
+    pub(crate) fn claim_refresh(&self) -> bool {
+        !self.refreshing.load(Relaxed) && !self.refreshing.swap(true, Relaxed)
+    }
+
+    /// Gives the claim back: the refresh is over or did not start.
+    pub(crate) fn release_refresh(&self) {
+        self.refreshing.store(false, Relaxed);
+    }
+
+    /// E1: no refresh before `moment`.
+    pub(crate) fn cool_until(&self, moment: Moment) {
+        self.refresh_from.fetch_max(moment, Relaxed);
+    }
+
+    /// Whether a refresh has to wait for the key's cooling to end.
+    pub(crate) fn is_cooling(&self, now: Moment) -> bool {
+        now < self.refresh_from.load(Relaxed)
+    }
+}

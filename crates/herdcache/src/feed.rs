@@ -1,0 +1,134 @@
+//! The live feed of this process: every cache and gate, for the dashboard.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use herdfeed::hello::VERSION;
+use herdfeed::server::{Batch, Listen, Publisher, PublisherStats, Source};
+use herdfeed::{Clock, Hello, Process, Snapshot, socket};
+
+use crate::{clock, events, registry};
+
+/// The environment variable that decides where the feed goes; it beats the code.
+const ENV_FEED: &str = "HERDCACHE_FEED";
+
+/// A feed that is being served. Dropping it stops it and removes its socket.
+pub struct Feed {
+    // `None` when `HERDCACHE_FEED=off`.
+    publisher: Option<Publisher>,
+}
+
+/// Serves the account of every cache and gate of this process, on a thread of its own.
+///
+/// By default on a Unix socket that only this user and root may read; `herdtop`
+/// finds it by itself. `HERDCACHE_FEED` = `off`, `unix`, a path, or `tcp:ADDRESS`
+/// beats the default; an address that other machines can reach is refused without a token.
+/// One feed serves all caches, whenever they are built.
+///
+/// # Errors
+/// When the socket cannot be made. A service should log that and go on.
+pub fn serve_feed(service: &str) -> io::Result<Feed> {
+    let listen = match std::env::var(ENV_FEED).unwrap_or_default().as_str() {
+        "off" => return Ok(Feed { publisher: None }),
+        "" | "unix" => Listen::Unix(socket::default_path(service)),
+        other => match other.strip_prefix("tcp:") {
+            Some(address) => Listen::Tcp {
+                address: parse_address(address)?,
+                token: None,
+            },
+            None => Listen::Unix(other.into()),
+        },
+    };
+    let source = Account {
+        process: process(service),
+    };
+    Ok(Feed {
+        publisher: Some(Publisher::start(listen, Arc::new(source))?),
+    })
+}
+
+fn parse_address(text: &str) -> io::Result<std::net::SocketAddr> {
+    text.parse().map_err(|_| {
+        let problem = format!("{ENV_FEED}=tcp:{text} is no address: write it as tcp:127.0.0.1:7077");
+        io::Error::new(io::ErrorKind::InvalidInput, problem)
+    })
+}
+
+fn process(service: &str) -> Process {
+    Process {
+        service: service.to_owned(),
+        app_version: None,
+        host: String::new(),
+        pid: std::process::id(),
+        // Random per start, so that a reader tells a restart from a pause.
+        boot: format!("{:016x}", fastrand::u64(..)),
+        started_unix_us: clock::unix_us(),
+    }
+}
+
+impl Feed {
+    /// Where it is served; `None` when the environment switched it off.
+    pub fn address(&self) -> Option<&herdfeed::Address> {
+        self.publisher.as_ref().map(Publisher::address)
+    }
+
+    /// How many readers it has, and what it has lost.
+    pub fn stats(&self) -> Option<PublisherStats> {
+        self.publisher.as_ref().map(Publisher::stats)
+    }
+}
+
+impl fmt::Debug for Feed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Feed")
+            .field("address", &self.address().map(ToString::to_string))
+            .finish()
+    }
+}
+
+/// The registry as the feed's source.
+struct Account {
+    process: Process,
+}
+
+impl Source for Account {
+    fn hello(&self) -> Hello {
+        let (caches, gates) = registry::configs();
+        Hello {
+            v: VERSION,
+            min: VERSION[0],
+            lib: concat!("herdcache ", env!("CARGO_PKG_VERSION")).to_owned(),
+            process: self.process.clone(),
+            clock: Clock {
+                mono_us: clock::exact() / 1_000,
+                unix_us: clock::unix_us(),
+            },
+            caps: ["flights", "hot_keys", "conditions", "events", "past"]
+                .map(String::from)
+                .to_vec(),
+            caches,
+            gates,
+        }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        registry::process_snapshot()
+    }
+
+    fn events(&self, since: u64, most: usize) -> Batch {
+        let (events, next) = events::ring().read(since, most);
+        // Numbers start at 1, so that a reader who asks from 0 has missed nothing before that.
+        let wanted = since.max(1);
+        let lag = events
+            .first()
+            .map(|event| event.seq)
+            .filter(|first| *first > wanted)
+            .map(|first| (wanted, first));
+        Batch {
+            events: events.iter().map(|event| (**event).clone()).collect(),
+            lag,
+            next,
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! A flight: one running load of one key, and those who wait for it.
+//!
+//! A flight lands once. What it brought is set first and the waiters are woken
+//! after that, outside every lock. It knows nothing of loading or storing.
+
+mod landing;
+pub(crate) mod table;
+mod waiters;
+
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
+use std::sync::{Arc, OnceLock};
+use std::task::Waker;
+
+use herdfeed::{FlightTrigger, MissCause, Stage};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+
+use crate::clock::Moment;
+use crate::entry::{Entry, Stored};
+use crate::origin::call::Call;
+
+pub(crate) use landing::Landing;
+use waiters::Waiters;
+
+/// One running load of one key.
+pub(crate) struct Flight<K, V: Send + Sync + 'static, E> {
+    pub(crate) id: u64,
+    pub(crate) key: K,
+    pub(crate) hash: u64,
+    pub(crate) trigger: FlightTrigger,
+    pub(crate) cause: Option<MissCause>,
+    pub(crate) started: Moment,
+    pub(crate) deadline: Moment,
+    /// What the store held when the flight opened, for those whom the load fails.
+    pub(crate) previous: Option<Stored<V>>,
+    landed: OnceLock<Landing<V, E>>,
+    waiters: Mutex<Waiters>,
+    /// Why its value may no longer be stored: 0 = it may.
+    doom: AtomicU8,
+    stage: AtomicU8,
+    /// The flight's tasks, to be stopped when it ends from outside.
+    tasks: Mutex<Vec<AbortHandle>>,
+    /// Whether somebody watches over its limits.
+    watched: AtomicBool,
+    /// Whether its one end has been claimed.
+    ended: AtomicBool,
+    call: OnceLock<Arc<Call>>,
+    /// When the origin call must be over; 0 before it starts.
+    pub(crate) call_deadline: AtomicU64,
+    /// Told when an older load of the key has ended.
+    pub(crate) may_start: Notify,
+}
+
+/// Why a flight's value may no longer be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Doom {
+    /// The key was invalidated.
+    Invalidated,
+    /// A newer value was written.
+    NewerWrite,
+}
+
+/// A caller's place among a flight's waiters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Slot(u32);
+
+/// What became of a request to wait.
+pub(crate) enum Joined {
+    /// Among the waiters, of whom there are `waiters` now.
+    Waiting { slot: Slot, waiters: u64 },
+    /// It had landed already.
+    Landed,
+    /// There are as many waiters as there may be.
+    Full,
+}
+
+/// What opens a flight.
+pub(crate) struct Opening<K, V: Send + Sync + 'static> {
+    pub(crate) id: u64,
+    pub(crate) key: K,
+    pub(crate) hash: u64,
+    pub(crate) trigger: FlightTrigger,
+    pub(crate) cause: Option<MissCause>,
+    pub(crate) started: Moment,
+    pub(crate) deadline: Moment,
+    pub(crate) previous: Option<Stored<V>>,
+}
+
+impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
+    pub(crate) fn new(opening: Opening<K, V>) -> Self {
+        let Opening {
+            id,
+            key,
+            hash,
+            trigger,
+            cause,
+            started,
+            deadline,
+            previous,
+        } = opening;
+        Self {
+            id,
+            key,
+            hash,
+            trigger,
+            cause,
+            started,
+            deadline,
+            previous,
+            landed: OnceLock::new(),
+            waiters: Mutex::new(Waiters::default()),
+            doom: AtomicU8::new(0),
+            stage: AtomicU8::new(stage_code(Stage::Queued)),
+            tasks: Mutex::new(Vec::new()),
+            watched: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            call: OnceLock::new(),
+            call_deadline: AtomicU64::new(0),
+            may_start: Notify::new(),
+        }
+    }
+
+    /// What it brought, once it has landed.
+    pub(crate) fn landing(&self) -> Option<&Landing<V, E>> {
+        self.landed.get()
+    }
+
+    /// The value that was there before, if there was one.
+    pub(crate) fn previous_entry(&self) -> Option<&Arc<Entry<V>>> {
+        match &self.previous {
+            Some(Stored::Value(entry)) => Some(entry),
+            Some(Stored::Absent(_)) | None => None,
+        }
+    }
+
+    /// Adds a waiter, of `most` at once.
+    pub(crate) fn join(&self, waker: Waker, most: usize) -> Joined {
+        let mut waiters = self.waiters.lock();
+        if self.landed.get().is_some() {
+            return Joined::Landed;
+        }
+        match waiters.add(waker, most) {
+            Some(slot) => Joined::Waiting {
+                slot: Slot(slot),
+                waiters: waiters.len(),
+            },
+            None => Joined::Full,
+        }
+    }
+
+    /// Renews a waiter's waker; its landing if there is one by now.
+    pub(crate) fn poll(&self, slot: Slot, waker: &Waker) -> Option<&Landing<V, E>> {
+        if let Some(landing) = self.landed.get() {
+            return Some(landing);
+        }
+        // Cloned outside the lock: a waker's clone is foreign code.
+        let fresh = waker.clone();
+        let replaced = {
+            let mut waiters = self.waiters.lock();
+            if self.landed.get().is_none() {
+                waiters.renew(slot.0, fresh)
+            } else {
+                None
+            }
+        };
+        drop(replaced);
+        self.landed.get()
+    }
+
+    /// Takes a waiter out who goes before the landing.
+    pub(crate) fn leave(&self, slot: Slot) {
+        let gone = self.waiters.lock().remove(slot.0);
+        drop(gone);
+    }
+
+    /// How many wait now.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.waiters.lock().len()
+    }
+
+    /// The most that waited at once.
+    pub(crate) fn most_waiting(&self) -> u64 {
+        self.waiters.lock().most()
+    }
+
+    /// L1: claims the flight's one end: its load, its deadline or a shutdown, whichever comes first.
+    pub(crate) fn claim_end(&self) -> bool {
+        !self.ended.swap(true, AcqRel)
+    }
+
+    /// Sets what the flight brought, wakes everyone and stops its tasks. Only for who has claimed the end.
+    pub(crate) fn land(&self, landing: Landing<V, E>) {
+        let _ = self.landed.set(landing);
+        self.set_stage(Stage::Landed);
+        let wakers = self.waiters.lock().take();
+        for waker in wakers {
+            waker.wake();
+        }
+        let tasks = std::mem::take(&mut *self.tasks.lock());
+        for task in tasks {
+            task.abort();
+        }
+    }
+
+    /// The call to the origin that this flight makes.
+    pub(crate) fn set_call(&self, call: Arc<Call>) {
+        let _ = self.call.set(call);
+    }
+
+    /// The call to the origin, once there is one.
+    pub(crate) fn call(&self) -> Option<&Arc<Call>> {
+        self.call.get()
+    }
+
+    /// Whether its call has begun and nobody watches over its limits yet.
+    pub(crate) fn is_unwatched(&self) -> bool {
+        !self.watched.load(Relaxed) && self.call_deadline.load(Relaxed) > 0
+    }
+
+    /// Its value may not be stored any more. The first reason stays.
+    pub(crate) fn doom(&self, doom: Doom) {
+        let code = match doom {
+            Doom::Invalidated => 1,
+            Doom::NewerWrite => 2,
+        };
+        let _ = self.doom.compare_exchange(0, code, Relaxed, Relaxed);
+    }
+
+    /// Why its value may not be stored, if so.
+    pub(crate) fn doomed(&self) -> Option<Doom> {
+        match self.doom.load(Relaxed) {
+            0 => None,
+            1 => Some(Doom::Invalidated),
+            _ => Some(Doom::NewerWrite),
+        }
+    }
+
+    pub(crate) fn set_stage(&self, stage: Stage) {
+        self.stage.store(stage_code(stage), Relaxed);
+    }
+
+    /// How far it has come, for display.
+    pub(crate) fn stage(&self) -> Stage {
+        let doomed = self.doomed().is_some();
+        match STAGES[usize::from(self.stage.load(Relaxed)) % STAGES.len()] {
+            Stage::Landed => Stage::Landed,
+            _ if doomed => Stage::Doomed,
+            stage => stage,
+        }
+    }
+
+    /// Claims the duty to watch over its limits; true for the first who asks.
+    pub(crate) fn claim_watch(&self) -> bool {
+        !self.watched.swap(true, Relaxed)
+    }
+
+    /// A task that must end with the flight. Stopped at once if the flight is over.
+    pub(crate) fn adopt(&self, task: AbortHandle) {
+        let mut tasks = self.tasks.lock();
+        if self.landed.get().is_some() {
+            drop(tasks);
+            task.abort();
+        } else {
+            tasks.push(task);
+        }
+    }
+}
+
+const STAGES: [Stage; 5] = [Stage::Held, Stage::Queued, Stage::Origin, Stage::Doomed, Stage::Landed];
+
+fn stage_code(stage: Stage) -> u8 {
+    match stage {
+        Stage::Held => 0,
+        Stage::Queued | Stage::Unknown => 1,
+        Stage::Origin => 2,
+        Stage::Doomed => 3,
+        Stage::Landed => 4,
+    }
+}

@@ -1,0 +1,26 @@
+//! What a flight brought.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use herdfeed::RejectReason;
+
+use crate::entry::Entry;
+use crate::error::Failure;
+
+/// The one result of a flight, shared by all who waited.
+#[derive(Debug)]
+pub(crate) enum Landing<V: Send + Sync + 'static, E> {
+    /// A value.
+    Value(Arc<Entry<V>>),
+    /// There is none.
+    Absent,
+    /// The load failed.
+    Failed(Failure<E>),
+    /// The gate refused the load.
+    Rejected { reason: RejectReason, retry_in: Duration },
+    /// The cache was shut down.
+    Closed,
+    /// The runtime that carried the flight ended; somebody on another one may take over.
+    Orphaned,
+}

@@ -1,0 +1,251 @@
+//! The flight table: which keys are being loaded, and the lock under which keys change.
+//!
+//! Law L5 rests on this file. Every load is registered here from before it reads
+//! the origin until it has really ended. Whatever changes a key (a landing, an
+//! insert, an invalidation) holds the key's shard lock while it touches the store,
+//! so "may this load still be stored?" and "store it" are one step.
+//!
+//! The shards hold no user values beyond keys, wake nobody and call nothing but
+//! the key's own `Eq`; hashes are computed and values dropped outside.
+
+use std::borrow::Borrow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use hashbrown::HashTable;
+use parking_lot::{Mutex, MutexGuard};
+
+use super::{Doom, Flight};
+use crate::cooling::Cooling;
+
+const SHARDS: usize = 64;
+
+type Shared<K, V, E> = Arc<Flight<K, V, E>>;
+
+/// All flights of one cache.
+pub(crate) struct Table<K, V: Send + Sync + 'static, E> {
+    shards: Box<[Mutex<Shard<K, V, E>>]>,
+    flights: AtomicUsize,
+}
+
+/// The keys of one lock.
+pub(crate) struct Shard<K, V: Send + Sync + 'static, E> {
+    rows: HashTable<Row<K, V, E>>,
+    pub(crate) cooling: Cooling<K, E>,
+}
+
+/// One key that is being loaded.
+///
+/// Holds at least one flight; its key is theirs.
+struct Row<K, V: Send + Sync + 'static, E> {
+    hash: u64,
+    /// The flight that callers may join.
+    current: Option<Shared<K, V, E>>,
+    /// Loads that nobody may join: superseded, overrun, or without single-flight.
+    beside: Vec<Shared<K, V, E>>,
+}
+
+impl<K, V: Send + Sync + 'static, E> Row<K, V, E> {
+    fn is_of<Q: Eq + ?Sized>(&self, hash: u64, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        let first = self.current.as_ref().or(self.beside.first());
+        self.hash == hash && first.is_some_and(|flight| flight.key.borrow() == key)
+    }
+}
+
+impl<K: 'static, V: Send + Sync + 'static, E: 'static> Table<K, V, E> {
+    pub(crate) fn new(cooling_places: usize) -> Self {
+        let each = cooling_places.div_ceil(SHARDS);
+        let shard = |_| {
+            Mutex::new(Shard {
+                rows: HashTable::new(),
+                cooling: Cooling::new(each),
+            })
+        };
+        Self {
+            shards: (0..SHARDS).map(shard).collect(),
+            flights: AtomicUsize::new(0),
+        }
+    }
+
+    /// Locks the shard of a key's hash.
+    pub(crate) fn lock(&self, hash: u64) -> MutexGuard<'_, Shard<K, V, E>> {
+        // The low bits choose the place within a table; take others.
+        let index = usize::try_from((hash >> 48) % SHARDS as u64).unwrap_or(0);
+        self.shards[index].lock()
+    }
+
+    /// Takes a place for one more flight, of `most`.
+    pub(crate) fn reserve(&self, most: usize) -> bool {
+        self.flights
+            .fetch_update(Relaxed, Relaxed, |n| (n < most).then_some(n + 1))
+            .is_ok()
+    }
+
+    /// Gives back the place of a flight whose load has really ended.
+    pub(crate) fn release(&self) {
+        self.flights.fetch_sub(1, Relaxed);
+    }
+
+    /// Flights whose load has not ended.
+    pub(crate) fn len(&self) -> usize {
+        self.flights.load(Relaxed)
+    }
+
+    /// Shows every flight, shard by shard; `visit` must be short, it runs under the shard's lock.
+    pub(crate) fn each(&self, mut visit: impl FnMut(&Shared<K, V, E>)) {
+        for shard in &self.shards {
+            for row in &shard.lock().rows {
+                row.current.iter().chain(&row.beside).for_each(&mut visit);
+            }
+        }
+    }
+}
+
+impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
+    /// The flight of this key that callers may join.
+    pub(crate) fn current<Q: Eq + ?Sized>(&self, hash: u64, key: &Q) -> Option<&Shared<K, V, E>>
+    where
+        K: Borrow<Q>,
+    {
+        self.row(hash, key)?.current.as_ref()
+    }
+
+    /// L2: whether a new load of this key has to wait, since two superseded or overrun ones still run.
+    pub(crate) fn must_hold<Q: Eq + ?Sized>(&self, hash: u64, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        let over = |flight: &&Shared<K, V, E>| flight.doomed().is_some() || flight.landing().is_some();
+        self.row(hash, key)
+            .is_some_and(|row| row.beside.iter().filter(over).count() >= 2)
+    }
+
+    /// Loads of this key in progress, joined or not.
+    pub(crate) fn loads<Q: Eq + ?Sized>(&self, hash: u64, key: &Q) -> usize
+    where
+        K: Borrow<Q>,
+    {
+        self.row(hash, key)
+            .map_or(0, |row| row.beside.len() + usize::from(row.current.is_some()))
+    }
+
+    fn row<Q: Eq + ?Sized>(&self, hash: u64, key: &Q) -> Option<&Row<K, V, E>>
+    where
+        K: Borrow<Q>,
+    {
+        self.rows.find(hash, |row| row.is_of(hash, key))
+    }
+
+    /// Registers a flight: as the one to join, or as one beside it.
+    pub(crate) fn open(&mut self, flight: &Shared<K, V, E>, seat: Seat)
+    where
+        K: Eq,
+    {
+        let hash = flight.hash;
+        let row = self
+            .rows
+            .entry(hash, |row| row.is_of(hash, &flight.key), |row| row.hash)
+            .or_insert_with(|| Row {
+                hash,
+                current: None,
+                beside: Vec::new(),
+            })
+            .into_mut();
+        match seat {
+            Seat::Current => row.beside.extend(row.current.replace(Arc::clone(flight))),
+            Seat::Beside => row.beside.push(Arc::clone(flight)),
+        }
+    }
+
+    /// L5: supersedes every load of this key. Callers from now on start anew.
+    ///
+    /// Gives how many were superseded by this very call.
+    pub(crate) fn doom<Q: Eq + ?Sized>(&mut self, hash: u64, key: &Q, doom: Doom) -> usize
+    where
+        K: Borrow<Q>,
+    {
+        let Some(row) = self.rows.find_mut(hash, |row| row.is_of(hash, key)) else {
+            return 0;
+        };
+        let current = row.current.take();
+        row.beside.extend(current);
+        let mut superseded = 0;
+        for flight in &row.beside {
+            superseded += usize::from(flight.doomed().is_none() && flight.landing().is_none());
+            flight.doom(doom);
+        }
+        superseded
+    }
+
+    /// Whether this very flight is registered and may be stored.
+    pub(crate) fn may_store(&self, flight: &Shared<K, V, E>) -> bool
+    where
+        K: Eq,
+    {
+        self.row(flight.hash, &flight.key).is_some_and(|row| {
+            row.current
+                .iter()
+                .chain(&row.beside)
+                .any(|other| Arc::ptr_eq(other, flight))
+        })
+    }
+
+    /// S7: nobody may join this flight any more, though its load goes on.
+    pub(crate) fn set_aside(&mut self, flight: &Shared<K, V, E>)
+    where
+        K: Eq,
+    {
+        let found = self
+            .rows
+            .find_mut(flight.hash, |row| row.is_of(flight.hash, &flight.key));
+        let Some(row) = found else { return };
+        row.beside
+            .extend(row.current.take_if(|current| Arc::ptr_eq(current, flight)));
+    }
+
+    /// S2: takes out this very flight and no other.
+    ///
+    /// Gives the flight that may have waited for it to end.
+    pub(crate) fn remove(&mut self, flight: &Shared<K, V, E>) -> Removed<K, V, E>
+    where
+        K: Eq,
+    {
+        let hash = flight.hash;
+        let Ok(mut found) = self.rows.find_entry(hash, |row| row.is_of(hash, &flight.key)) else {
+            return Removed { held: None, gone: None };
+        };
+        let row = found.get_mut();
+        row.beside
+            .extend(row.current.take_if(|current| Arc::ptr_eq(current, flight)));
+        let place = row.beside.iter().position(|other| Arc::ptr_eq(other, flight));
+        let gone = place.map(|place| row.beside.swap_remove(place));
+        let held = row.current.clone();
+        if row.current.is_none() && row.beside.is_empty() {
+            found.remove();
+        }
+        Removed { held, gone }
+    }
+}
+
+/// What taking out a flight leaves behind; to be dropped outside the lock.
+pub(crate) struct Removed<K, V: Send + Sync + 'static, E> {
+    /// The key's current flight, which may have been held back.
+    pub(crate) held: Option<Shared<K, V, E>>,
+    /// The flight itself, if it was there.
+    pub(crate) gone: Option<Shared<K, V, E>>,
+}
+
+/// Where a flight is registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seat {
+    /// Callers of its key may join it.
+    Current,
+    /// Nobody may join it.
+    Beside,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,261 @@
+//! [`Gate`]: the right to call the origin, a bounded wait for it, and the refusal.
+//!
+//! A gate knows neither keys nor loads. The limit is a semaphore; the queue in
+//! front of it is first come, first served, and bounded in length and time.
+
+mod builder;
+mod conditions;
+mod permit;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use herdfeed::{GateConfig, GateSnapshot, PermitClass, PermitResult, RejectReason};
+use tokio::sync::Semaphore;
+
+use crate::account::{AtomicHistogram, Counters, Peak};
+use crate::clock;
+use crate::registry;
+
+pub use builder::GateBuilder;
+pub(crate) use permit::{Permit, Place};
+
+/// Bounds concurrent origin calls: the permits that protect a database.
+///
+/// One gate may serve several caches in front of the same database; cloning it
+/// gives the same gate. Advice for the number of permits: at most the connection
+/// pool's size − 2, so that queries that bypass the cache find a connection;
+/// about a + 2√a for a mean of a = misses per second × seconds per load
+/// (Little's law), and count the *maximum* number of processes.
+///
+/// ```
+/// use std::time::Duration;
+/// use herdcache::Gate;
+/// let gate = Gate::builder(8).name("orders-db").queue(32).queue_timeout(Duration::from_millis(250)).build()?;
+/// # Ok::<(), herdcache::ConfigError>(())
+/// ```
+#[derive(Clone)]
+pub struct Gate(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) name: String,
+    pub(crate) settings: GateSettings,
+    semaphore: Arc<Semaphore>,
+    /// Permits out, by class.
+    in_use: Counters<PermitClass>,
+    /// Places taken in the shares of the background classes.
+    claimed: Counters<PermitClass>,
+    pending: AtomicUsize,
+    granted: Counters<PermitClass>,
+    results: Counters<PermitResult>,
+    skipped: AtomicU64,
+    wait: AtomicHistogram,
+    usage_peak: Peak,
+    pending_peak: Peak,
+    /// Moving mean of how long a permit is held, for `retry_in`.
+    held_ns: AtomicU64,
+    /// Permits found out beyond the limit (law L3); must stay 0.
+    pub(crate) law_violations: AtomicU64,
+    conditions: conditions::GateConditions,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct GateSettings {
+    pub(crate) permits: usize,
+    pub(crate) queue: usize,
+    pub(crate) queue_timeout: Duration,
+    pub(crate) refresh_permits: usize,
+    pub(crate) warmup_permits: usize,
+    pub(crate) origin_capacity: Option<u64>,
+}
+
+/// What a load that comes to the gate gets.
+pub(crate) enum Admission {
+    /// It may call the origin.
+    Granted(Permit),
+    /// It has a place in the queue.
+    Queued(Place),
+    /// It is refused.
+    Refused(RejectReason),
+}
+
+impl Gate {
+    /// At most `permits` concurrent origin calls (1 to 65,536), with the documented defaults:
+    /// a queue of 4 × permits, a queue timeout of 500 ms, a quarter of the permits for refreshes.
+    ///
+    /// More permits: an emptier pool. Fewer: earlier rejections. A number out of
+    /// range is moved to the nearest end; use [`Gate::builder`] to be told instead.
+    pub fn new(permits: usize) -> Self {
+        let settings = GateSettings::new(permits.clamp(1, builder::MOST_PERMITS));
+        Self::open("gate", settings)
+    }
+
+    /// Sets everything that [`Gate::new`] leaves at its default.
+    pub fn builder(permits: usize) -> GateBuilder {
+        GateBuilder::new(permits)
+    }
+
+    fn open(name: &str, settings: GateSettings) -> Self {
+        let build = |name| Inner {
+            name,
+            semaphore: Arc::new(Semaphore::new(settings.permits)),
+            settings,
+            in_use: Counters::new(),
+            claimed: Counters::new(),
+            pending: AtomicUsize::new(0),
+            granted: Counters::new(),
+            results: Counters::new(),
+            skipped: AtomicU64::new(0),
+            wait: AtomicHistogram::new(),
+            usage_peak: Peak::new(),
+            pending_peak: Peak::new(),
+            held_ns: AtomicU64::new(0),
+            law_violations: AtomicU64::new(0),
+            conditions: conditions::GateConditions::default(),
+        };
+        Self(registry::add_gate(name, |name| Arc::new(build(name))))
+    }
+
+    /// Its name in telemetry.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Its account now.
+    pub fn snapshot(&self) -> GateSnapshot {
+        self.0.snapshot()
+    }
+
+    /// G1: a foreground load asks to call the origin. Never waits.
+    pub(crate) fn enter(&self) -> Admission {
+        let inner = &self.0;
+        // A permit that is free while others queue belongs to them: the semaphore sees to that.
+        if let Ok(permit) = Arc::clone(&inner.semaphore).try_acquire_owned() {
+            inner.results.add(PermitResult::Granted);
+            return Admission::Granted(self.grant(permit, PermitClass::Foreground));
+        }
+        match Place::take(self) {
+            Some(place) => Admission::Queued(place),
+            None => {
+                inner.results.add(PermitResult::QueueFull);
+                inner.conditions.rejected();
+                self.check(clock::exact());
+                Admission::Refused(RejectReason::QueueFull)
+            }
+        }
+    }
+
+    /// G2: a background load asks. It gets a permit of its class's share now, or none.
+    pub(crate) fn enter_background(&self, class: PermitClass) -> Option<Permit> {
+        let inner = &self.0;
+        let share = match class {
+            PermitClass::Foreground => inner.settings.permits,
+            PermitClass::Refresh => inner.settings.refresh_permits,
+            PermitClass::Warmup => inner.settings.warmup_permits,
+        };
+        let permit = self.claim(class, share as u64);
+        if permit.is_none() {
+            inner.skipped.fetch_add(1, Relaxed);
+        }
+        permit
+    }
+
+    /// A permit out of a share. The place in the share is taken first, so that two cannot both get the last.
+    fn claim(&self, class: PermitClass, share: u64) -> Option<Permit> {
+        let inner = &self.0;
+        if inner.claimed.raise(class) <= share {
+            if let Ok(permit) = Arc::clone(&inner.semaphore).try_acquire_owned() {
+                return Some(self.grant(permit, class));
+            }
+        }
+        inner.claimed.sub(class);
+        None
+    }
+
+    fn grant(&self, permit: tokio::sync::OwnedSemaphorePermit, class: PermitClass) -> Permit {
+        let inner = &self.0;
+        inner.in_use.add(class);
+        inner.granted.add(class);
+        let used = inner.in_use.read().total();
+        if used > inner.settings.permits as u64 {
+            inner.law_violations.fetch_add(1, Relaxed);
+        }
+        let now = clock::exact();
+        inner.usage_peak.note(now, used);
+        self.check(now);
+        Permit::new(self.clone(), permit, class, now)
+    }
+
+    /// When a refused caller has a fair chance: the time in which the queue before it is worked off.
+    pub(crate) fn retry_in(&self) -> Duration {
+        let inner = &self.0;
+        let ahead = inner.pending.load(Relaxed) as u64 + 1;
+        let each = inner.held_ns.load(Relaxed) / inner.settings.permits as u64;
+        Duration::from_nanos(each.saturating_mul(ahead)).clamp(Duration::from_millis(100), Duration::from_secs(10))
+    }
+
+    /// Looks for conditions that started or ended; cheap unless some time has passed.
+    pub(crate) fn check(&self, now: clock::Moment) {
+        self.0.conditions.check(&self.0, now);
+    }
+
+    /// Tells gates apart; the same for every handle of one gate.
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
+    /// How many permits there are.
+    pub(crate) fn permits(&self) -> u64 {
+        self.0.settings.permits as u64
+    }
+}
+
+impl Inner {
+    pub(crate) fn snapshot(&self) -> GateSnapshot {
+        let now = clock::exact();
+        self.conditions.check(self, now);
+        GateSnapshot {
+            name: self.name.clone(),
+            limit: self.settings.permits as u64,
+            in_use: self.in_use.read(),
+            pending: self.pending.load(Relaxed) as u64,
+            queue: self.settings.queue as u64,
+            granted: self.granted.read(),
+            results: self.results.read(),
+            skipped: self.skipped.load(Relaxed),
+            wait: self.wait.read(),
+            usage_peak: self.usage_peak.read(now),
+            pending_peak: self.pending_peak.read(now),
+            origin_capacity: self.settings.origin_capacity,
+            conditions: self.conditions.active(),
+            law_violations: self.law_violations.load(Relaxed),
+        }
+    }
+
+    pub(crate) fn config(&self) -> GateConfig {
+        let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        GateConfig {
+            name: self.name.clone(),
+            permits: self.settings.permits as u64,
+            queue: self.settings.queue as u64,
+            queue_timeout_ms: ms(self.settings.queue_timeout),
+            refresh_permits: self.settings.refresh_permits as u64,
+            warmup_permits: self.settings.warmup_permits as u64,
+            origin_capacity: self.settings.origin_capacity,
+        }
+    }
+}
+
+impl fmt::Debug for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gate")
+            .field("name", &self.0.name)
+            .field("settings", &self.0.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! Whether the gate is saturated: every permit out and loads waiting, or being refused.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use herdfeed::thresholds::{SATURATED_AFTER, SATURATED_QUIET};
+use herdfeed::{Event, Fact, Severity};
+use parking_lot::Mutex;
+
+use super::Inner;
+use crate::clock::{Moment, nanos};
+use crate::events;
+
+/// Detects `origin_saturated` on slow paths and whenever somebody reads.
+#[derive(Default)]
+pub(super) struct GateConditions {
+    rejected: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Since when every permit has been out with loads waiting.
+    full_since: Option<Moment>,
+    /// Refusals that the last look saw.
+    rejected_seen: u64,
+    saturated: Option<Saturated>,
+}
+
+struct Saturated {
+    since: Moment,
+    last_full: Moment,
+    rejected_before: u64,
+    event: Event,
+}
+
+impl GateConditions {
+    /// A load was refused.
+    pub(super) fn rejected(&self) {
+        self.rejected.fetch_add(1, Relaxed);
+    }
+
+    /// What has started and not ended, with its latest figures.
+    pub(super) fn active(&self) -> Vec<Event> {
+        self.state
+            .lock()
+            .saturated
+            .iter()
+            .map(|saturated| saturated.event.clone())
+            .collect()
+    }
+
+    pub(super) fn check(&self, gate: &Inner, now: Moment) {
+        // Whoever comes while another looks need not look.
+        let Some(mut state) = self.state.try_lock() else { return };
+        let rejected = self.rejected.load(Relaxed);
+        let pending = gate.pending.load(Relaxed) as u64;
+        let limit = gate.settings.permits as u64;
+        let full = pending > 0 && gate.in_use.read().total() >= limit;
+        let refused = rejected > state.rejected_seen;
+        state.full_since = if full { state.full_since.or(Some(now)) } else { None };
+        let long_full = state
+            .full_since
+            .is_some_and(|since| now.saturating_sub(since) >= nanos(SATURATED_AFTER));
+        let before = state.rejected_seen;
+        state.rejected_seen = rejected;
+        match &mut state.saturated {
+            None if long_full || refused => {
+                let fact = Fact::OriginSaturated {
+                    limit,
+                    pending,
+                    rejected: rejected - before,
+                };
+                let severity = if refused { Severity::Critical } else { Severity::Warn };
+                let event = events::tell(&gate.name, severity, now, fact);
+                state.saturated = Some(Saturated {
+                    since: now,
+                    last_full: now,
+                    rejected_before: before,
+                    event,
+                });
+            }
+            None => {}
+            Some(saturated) => {
+                let refusals = rejected - saturated.rejected_before;
+                saturated.event.fact = Fact::OriginSaturated {
+                    limit,
+                    pending,
+                    rejected: refusals,
+                };
+                if refusals > 0 {
+                    saturated.event.severity = Severity::Critical;
+                }
+                if pending > 0 || refused {
+                    saturated.last_full = now;
+                } else if now.saturating_sub(saturated.last_full) >= nanos(SATURATED_QUIET) {
+                    let duration_us = now.saturating_sub(saturated.since) / 1_000;
+                    state.saturated = None;
+                    events::tell(&gate.name, Severity::Info, now, Fact::OriginRelieved { duration_us });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! A permit that is out, and a place in the queue. Both come back when dropped.
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use herdfeed::{PermitClass, PermitResult, RejectReason};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::Gate;
+use crate::clock::{self, Moment, nanos};
+
+/// The right to call the origin, until dropped.
+pub(crate) struct Permit {
+    gate: Gate,
+    class: PermitClass,
+    since: Moment,
+    // Dropped after the count went down, so that a permit is never counted twice.
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Permit {
+    pub(super) fn new(gate: Gate, permit: OwnedSemaphorePermit, class: PermitClass, since: Moment) -> Self {
+        Self {
+            gate,
+            class,
+            since,
+            _permit: permit,
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let inner = &self.gate.0;
+        inner.in_use.sub(self.class);
+        if self.class != PermitClass::Foreground {
+            inner.claimed.sub(self.class);
+        }
+        // A moving mean over about 8 loads; it is only an estimate, so a lost update does no harm.
+        let held = clock::exact().saturating_sub(self.since);
+        let mean = inner.held_ns.load(Relaxed);
+        inner
+            .held_ns
+            .store(if mean == 0 { held } else { mean - mean / 8 + held / 8 }, Relaxed);
+    }
+}
+
+/// One place in a gate's queue, free again at once when dropped (G1).
+pub(crate) struct Place {
+    gate: Gate,
+}
+
+impl Place {
+    /// A place, if one is free.
+    pub(super) fn take(gate: &Gate) -> Option<Self> {
+        let queue = gate.0.settings.queue;
+        let before = gate
+            .0
+            .pending
+            .fetch_update(Relaxed, Relaxed, |waiting| (waiting < queue).then_some(waiting + 1))
+            .ok()?;
+        let now = clock::exact();
+        gate.0.pending_peak.note(now, before as u64 + 1);
+        gate.check(now);
+        Some(Self { gate: gate.clone() })
+    }
+
+    /// Waits for a permit, at most the queue timeout and at most until `deadline`.
+    ///
+    /// # Cancel safety
+    /// Dropping the future frees the place and takes no permit.
+    pub(crate) async fn wait(self, deadline: Moment) -> Result<Permit, RejectReason> {
+        let inner = &self.gate.0;
+        let began = clock::exact();
+        let queue_limit = nanos(inner.settings.queue_timeout);
+        let left = deadline.saturating_sub(began);
+        let acquire = std::sync::Arc::clone(&inner.semaphore).acquire_owned();
+        let got = tokio::time::timeout(Duration::from_nanos(queue_limit.min(left)), acquire).await;
+        inner.wait.record(clock::exact().saturating_sub(began));
+        // The semaphore is never closed, so an error is a timeout.
+        if let Ok(Ok(permit)) = got {
+            inner.results.add(PermitResult::Granted);
+            return Ok(self.gate.grant(permit, PermitClass::Foreground));
+        }
+        let (result, reason) = if left < queue_limit {
+            (PermitResult::Deadline, RejectReason::Deadline)
+        } else {
+            (PermitResult::QueueTimeout, RejectReason::QueueTimeout)
+        };
+        inner.results.add(result);
+        inner.conditions.rejected();
+        self.gate.check(clock::exact());
+        Err(reason)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.gate.0.pending.fetch_sub(1, Relaxed);
+    }
+}

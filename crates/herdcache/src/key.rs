@@ -1,0 +1,197 @@
+//! Keys: what may be one, and how one is shown.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use siphasher::sip::SipHasher24;
+
+/// What a cache can be keyed by: anything that hashes, compares, clones and serialises.
+///
+/// Nothing to implement. A struct of tenant, id, locale and audience is natural;
+/// whatever a loader reads must be part of the key, since one caller's load
+/// answers all others of the same key.
+///
+/// The serialised form is only used to show the key (as a hash, unless the
+/// application opts in) and, later, in the shared tier.
+pub trait Key: Hash + Eq + Clone + serde::Serialize + Send + Sync + 'static {}
+
+impl<K: Hash + Eq + Clone + serde::Serialize + Send + Sync + 'static> Key for K {}
+
+/// How keys appear on screens, in events and in the feed.
+#[derive(Default)]
+pub enum KeyView<K> {
+    /// As 16 hexadecimal digits of a keyed `SipHash` (default).
+    ///
+    /// The same key gives the same digits in every process that has the same
+    /// `HERDCACHE_KEY_SECRET`. This is pseudonymous: ids from a small space can be guessed.
+    #[default]
+    Hash,
+    /// As its JSON text. Personal data in keys will be on screens and in recordings.
+    Plain,
+    /// As this function says, for keys that are readable once their secret parts are gone.
+    With(fn(&K) -> String),
+}
+
+impl<K> Clone for KeyView<K> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Hash => Self::Hash,
+            Self::Plain => Self::Plain,
+            Self::With(show) => Self::With(*show),
+        }
+    }
+}
+
+impl<K> fmt::Debug for KeyView<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.label())
+    }
+}
+
+impl<K> KeyView<K> {
+    pub(crate) fn label(&self) -> &'static str {
+        match self {
+            Self::Hash => "hash",
+            Self::Plain => "plain",
+            Self::With(_) => "function",
+        }
+    }
+}
+
+/// The longest key shown, in characters; longer ones end in `…`.
+const SHOWN: usize = 120;
+
+/// Shows the keys of one cache.
+#[derive(Debug)]
+pub(crate) struct KeyNames<K> {
+    cache: String,
+    view: KeyView<K>,
+    secret: [u64; 2],
+}
+
+impl<K: Key> KeyNames<K> {
+    pub(crate) fn new(cache: &str, view: KeyView<K>) -> Self {
+        Self {
+            cache: cache.to_owned(),
+            view,
+            secret: secret(),
+        }
+    }
+
+    pub(crate) fn view(&self) -> &KeyView<K> {
+        &self.view
+    }
+
+    /// The key as the application lets it be seen.
+    pub(crate) fn show(&self, key: &K) -> String {
+        let shown = match &self.view {
+            KeyView::Hash => return format!("{:016x}", self.hash(key)),
+            KeyView::Plain => plain(key),
+            KeyView::With(show) => show(key),
+        };
+        match shown.char_indices().nth(SHOWN) {
+            Some((cut, _)) => format!("{}…", &shown[..cut]),
+            None => shown,
+        }
+    }
+
+    /// K2: a keyed 64-bit hash of the key's text.
+    fn hash(&self, key: &K) -> u64 {
+        let mut hasher = SipHasher24::new_with_keys(self.secret[0], self.secret[1]);
+        hasher.write(text(&self.cache, key).as_bytes());
+        hasher.finish()
+    }
+}
+
+/// Version of the keys' text form; raised when it changes.
+const SCHEMA_VERSION: u32 = 1;
+
+/// K1: the key's text. A JSON array of cache name, schema version and key: no
+/// bytes that a key's parts may hold can make two different keys look the same.
+fn text<K: Key>(cache: &str, key: &K) -> String {
+    serde_json::to_string(&(cache, SCHEMA_VERSION, key)).unwrap_or_else(|_| unwritable(key))
+}
+
+fn plain<K: Key>(key: &K) -> String {
+    match serde_json::to_value(key) {
+        Ok(serde_json::Value::String(text)) => text,
+        Ok(other) => other.to_string(),
+        Err(_) => unwritable(key),
+    }
+}
+
+/// A key that JSON cannot hold (a map with keys that are no strings, say) is shown by its own hash.
+fn unwritable<K: Key>(key: &K) -> String {
+    let mut hasher = SipHasher24::new();
+    key.hash(&mut hasher);
+    format!("unwritable:{:016x}", hasher.finish())
+}
+
+/// The hash key from `HERDCACHE_KEY_SECRET`, else a constant, so that processes agree.
+fn secret() -> [u64; 2] {
+    let given = std::env::var("HERDCACHE_KEY_SECRET").unwrap_or_default();
+    let half = |salt: u64| {
+        let mut hasher = SipHasher24::new_with_keys(salt, 0x6865_7264);
+        hasher.write(given.as_bytes());
+        hasher.finish()
+    };
+    [half(1), half(2)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// K1: parts that a joining separator would confuse stay apart.
+    #[test]
+    fn k1_key_text_is_injective() {
+        let keys = [
+            ("a", "b\",\"c"),
+            ("a\",\"b", "c"),
+            ("a,b", "c"),
+            ("a", "b,c"),
+            ("", "a,b,c"),
+            ("a\0", "b"),
+            ("a", "\0b"),
+        ];
+        let texts: std::collections::HashSet<String> = keys.iter().map(|key| text("cache", key)).collect();
+        assert_eq!(texts.len(), keys.len());
+        assert_ne!(text("a", &"b"), text("ab", &""));
+    }
+
+    /// K2: the default view shows nothing of the key and differs by cache.
+    #[test]
+    fn k2_keys_are_hashed_unless_opted_in() {
+        let users = KeyNames::<String>::new("users", KeyView::Hash);
+        let orders = KeyNames::<String>::new("orders", KeyView::Hash);
+        let key = "alice@example.org".to_owned();
+        let shown = users.show(&key);
+        assert_eq!(shown.len(), 16);
+        assert!(!shown.contains("alice"));
+        assert_eq!(shown, KeyNames::new("users", KeyView::Hash).show(&key));
+        assert_ne!(shown, orders.show(&key));
+        assert_eq!(KeyNames::new("users", KeyView::Plain).show(&key), key);
+        assert_eq!(
+            KeyNames::new("users", KeyView::With(|key: &String| key.len().to_string())).show(&key),
+            "17"
+        );
+    }
+
+    /// K1: a key that JSON cannot hold is still shown, and apart from others.
+    #[test]
+    fn k1_unwritable_keys_are_told_apart() {
+        type Odd = std::collections::BTreeMap<(u8, u8), u8>;
+        let names = KeyNames::<Odd>::new("odd", KeyView::Plain);
+        let (one, two) = (Odd::from([((1, 1), 1)]), Odd::from([((1, 1), 2)]));
+        assert!(names.show(&one).starts_with("unwritable:"));
+        assert_ne!(names.show(&one), names.show(&two));
+    }
+
+    /// L7: a long key is cut between characters.
+    #[test]
+    fn l7_long_keys_are_cut() {
+        let names = KeyNames::<String>::new("c", KeyView::Plain);
+        let shown = names.show(&"é".repeat(10_000));
+        assert_eq!(shown.chars().count(), SHOWN + 1);
+    }
+}

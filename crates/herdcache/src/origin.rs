@@ -1,0 +1,183 @@
+//! Going to the origin: the loader's contract, and what a loader is told.
+//!
+//! **Loaders are for reads.** A load may run twice (after a deadline or an
+//! invalidation) or not at all (on a hit, a rejection, in cooling). A payment or
+//! any change of state does not belong in one.
+
+pub(crate) mod call;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use herdfeed::{FlightTrigger, MissCause};
+
+use crate::clock;
+use crate::loaded::Loaded;
+use call::Call;
+
+/// A source of values, bound to a cache when it is built.
+///
+/// Implement it on a struct, or give [`Builder::build_over`](crate::Builder::build_over)
+/// a closure from [`LoadContext`] to a future. A loader that sees only the key
+/// cannot forget the tenant.
+///
+/// Loader futures are `Send + 'static`. They run on the caller's runtime, do not
+/// see the caller's task-locals, and under `panic = "abort"` a panic ends the process.
+pub trait Origin<K, V>: Send + Sync + 'static {
+    /// What it fails with. Shared with every waiting caller, never cloned.
+    type Error: Send + Sync + 'static;
+
+    /// Loads one key. `Ok(None)` and [`Loaded::absent`] mean that there is no such thing.
+    ///
+    /// # Errors
+    /// Whatever the origin says. The error is shared with the waiting callers and
+    /// the key cools for a moment; an older value is left untouched.
+    ///
+    /// # Cancel safety
+    /// The future is dropped at the flight's limits. Work that goes on after that
+    /// belongs into [`LoadContext::run_blocking`], which keeps the permit.
+    fn load(&self, cx: LoadContext<K, V>) -> impl Future<Output = Result<Loaded<V>, Self::Error>> + Send;
+}
+
+impl<K, V, E, R, F, L> Origin<K, V> for L
+where
+    K: Send + Sync + 'static,
+    V: Send + Sync + 'static,
+    E: Send + Sync + 'static,
+    R: Into<Loaded<V>>,
+    F: Future<Output = Result<R, E>> + Send,
+    L: Fn(LoadContext<K, V>) -> F + Send + Sync + 'static,
+{
+    type Error = E;
+
+    async fn load(&self, cx: LoadContext<K, V>) -> Result<Loaded<V>, E> {
+        self(cx).await.map(Into::into)
+    }
+}
+
+/// A load on its way.
+pub(crate) type LoadFuture<V, E> = Pin<Box<dyn Future<Output = Result<Loaded<V>, E>> + Send>>;
+
+/// An origin whose type has been forgotten.
+pub(crate) trait AnyOrigin<K, V, E>: Send + Sync {
+    fn start(self: Arc<Self>, cx: LoadContext<K, V>) -> LoadFuture<V, E>;
+}
+
+impl<K, V, O> AnyOrigin<K, V, O::Error> for O
+where
+    K: Send + Sync + 'static,
+    V: Send + Sync + 'static,
+    O: Origin<K, V>,
+{
+    fn start(self: Arc<Self>, cx: LoadContext<K, V>) -> LoadFuture<V, O::Error> {
+        Box::pin(async move { self.load(cx).await })
+    }
+}
+
+/// What a loader is told of its load.
+pub struct LoadContext<K, V> {
+    key: K,
+    trigger: FlightTrigger,
+    cause: Option<MissCause>,
+    call: Arc<Call>,
+    value: std::marker::PhantomData<fn() -> V>,
+}
+
+impl<K, V> LoadContext<K, V> {
+    pub(crate) fn new(key: K, trigger: FlightTrigger, cause: Option<MissCause>, call: Arc<Call>) -> Self {
+        Self {
+            key,
+            trigger,
+            cause,
+            call,
+            value: std::marker::PhantomData,
+        }
+    }
+
+    /// The key to load.
+    pub fn key(&self) -> &K {
+        &self.key
+    }
+
+    /// What started the load.
+    pub fn trigger(&self) -> FlightTrigger {
+        self.trigger
+    }
+
+    /// Why it was needed, if a miss started it.
+    pub fn cause(&self) -> Option<MissCause> {
+        self.cause
+    }
+
+    /// Time left until the origin call must be over: the value for the driver's own timeout.
+    ///
+    /// Ask for it inside the load's future, right before the call; a wait for a
+    /// permit may lie between making the future and running it. 0 when it is over.
+    pub fn remaining(&self) -> Duration {
+        Duration::from_nanos(self.call.deadline().saturating_sub(clock::exact()))
+    }
+
+    /// Reports how long this load waited for a connection.
+    ///
+    /// This tells "the origin answers, but connections are exhausted" from "the
+    /// origin is slow". Report failed waits too.
+    pub fn connection_wait(&self, waited: Duration) {
+        self.call.connection_waited(waited);
+    }
+
+    /// Runs blocking work on the runtime's blocking threads.
+    ///
+    /// The load's permit stays held until the work has really ended, also when the
+    /// load itself was given up at its deadline: blocking work cannot be stopped,
+    /// and the origin still bears it.
+    ///
+    /// # Errors
+    /// [`BlockingError`] when the work panicked or the runtime shut down.
+    ///
+    /// # Cancel safety
+    /// Dropping the future does not stop work that has started.
+    pub async fn run_blocking<T, F>(&self, work: F) -> Result<T, BlockingError>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> T + Send + 'static,
+    {
+        let part = call::Part::of(&self.call);
+        let done = tokio::task::spawn_blocking(move || {
+            let _part = part;
+            work()
+        });
+        done.await.map_err(|error| BlockingError {
+            panicked: error.is_panic(),
+        })
+    }
+}
+
+impl<K: fmt::Debug, V> fmt::Debug for LoadContext<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoadContext")
+            .field("key", &self.key)
+            .field("trigger", &self.trigger)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Blocking work that gave no result.
+#[derive(Debug)]
+pub struct BlockingError {
+    panicked: bool,
+}
+
+impl fmt::Display for BlockingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.panicked {
+            "blocking work panicked"
+        } else {
+            "the runtime shut down before blocking work"
+        })
+    }
+}
+
+impl std::error::Error for BlockingError {}

@@ -1,0 +1,217 @@
+//! One origin call: its permit, its limit, and who called it.
+//!
+//! A call has parts: the load itself, and each piece of blocking work that it
+//! started. The permit comes back when the last part has ended.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use herdfeed::{ClosedSet, OriginResult};
+use parking_lot::Mutex;
+
+use crate::account::Account;
+use crate::clock::{self, Moment};
+use crate::gate::Permit;
+
+/// Loads polled in place, one within the other, before the next is spawned instead.
+const IN_PLACE_DEPTH: u32 = 4;
+
+/// One call to the origin.
+pub(crate) struct Call {
+    /// The flight that it serves.
+    pub(crate) flight: u64,
+    /// The gate that it passed.
+    gate: usize,
+    /// The call whose loader asked for this one.
+    parent: Option<Arc<Call>>,
+    account: Arc<Account>,
+    deadline: AtomicU64,
+    started: AtomicU64,
+    parts: AtomicU32,
+    /// `OriginResult` + 1; 0 while unknown.
+    result: AtomicU8,
+    state: Mutex<State>,
+}
+
+/// How far a call has come.
+enum State {
+    Waiting,
+    Running(Ticket),
+    /// S7: its flight has ended without it.
+    Abandoned(Ticket),
+    Over,
+}
+
+/// What lets a call through.
+pub(crate) enum Ticket {
+    /// A permit of its own.
+    Permit { _permit: Permit },
+    /// S5: the permit of the call whose loader asked for this one.
+    Parent { _part: Part },
+    /// Permits are switched off.
+    Free,
+}
+
+/// A part of a call; the call ends when its last part is dropped.
+pub(crate) struct Part(Arc<Call>);
+
+impl Call {
+    pub(crate) fn new(flight: u64, gate: usize, account: &Arc<Account>, deadline: Moment) -> Arc<Self> {
+        Arc::new(Self {
+            flight,
+            gate,
+            parent: current(),
+            account: Arc::clone(account),
+            deadline: AtomicU64::new(deadline),
+            started: AtomicU64::new(0),
+            parts: AtomicU32::new(0),
+            result: AtomicU8::new(0),
+            state: Mutex::new(State::Waiting),
+        })
+    }
+
+    /// The call begins: counted, under its ticket, to be over at `deadline`.
+    pub(crate) fn begin(self: &Arc<Self>, ticket: Ticket, now: Moment, deadline: Moment) -> Part {
+        self.deadline.store(deadline, Relaxed);
+        self.started.store(now, Relaxed);
+        *self.state.lock() = State::Running(ticket);
+        self.account.call_begins(now);
+        Part::of(self)
+    }
+
+    /// S5: a ticket from the nearest call above this one that holds a permit of the same gate.
+    pub(crate) fn parents_ticket(&self) -> Option<Ticket> {
+        let mut above = self.parent.as_ref();
+        while let Some(call) = above {
+            if call.gate == self.gate {
+                if let Some(part) = Part::of_running(call) {
+                    return Some(Ticket::Parent { _part: part });
+                }
+            }
+            above = call.parent.as_ref();
+        }
+        None
+    }
+
+    pub(crate) fn deadline(&self) -> Moment {
+        self.deadline.load(Relaxed)
+    }
+
+    pub(crate) fn connection_waited(&self, waited: Duration) {
+        self.account.connection_waited(waited);
+    }
+
+    /// How the call ended, to be counted when its last part has. The first word stays.
+    pub(crate) fn ended(&self, result: OriginResult) {
+        let code = u8::try_from(result.index() + 1).unwrap_or(0);
+        let _ = self.result.compare_exchange(0, code, Relaxed, Relaxed);
+    }
+
+    /// S7: the flight has ended without this call, which may still run.
+    pub(crate) fn abandon(&self) {
+        let mut state = self.state.lock();
+        *state = match std::mem::replace(&mut *state, State::Over) {
+            State::Running(ticket) => {
+                self.account.origin_abandoned.fetch_add(1, Relaxed);
+                State::Abandoned(ticket)
+            }
+            other => other,
+        };
+    }
+
+    /// The last part has ended.
+    fn end(&self) {
+        let state = std::mem::replace(&mut *self.state.lock(), State::Over);
+        let ticket = match state {
+            State::Running(ticket) => ticket,
+            State::Abandoned(ticket) => {
+                self.account.origin_abandoned.fetch_sub(1, Relaxed);
+                ticket
+            }
+            // Blocking work that a loader started before its load began is not an origin call.
+            State::Waiting | State::Over => return,
+        };
+        let code = usize::from(self.result.load(Relaxed));
+        // A call that was dropped without a word was given up: its runtime ended, or its cache was shut down.
+        let result = OriginResult::all()
+            .get(code.wrapping_sub(1))
+            .copied()
+            .unwrap_or(OriginResult::Error);
+        self.account
+            .call_ends(result, clock::exact().saturating_sub(self.started.load(Relaxed)));
+        drop(ticket);
+    }
+
+    /// Whether this call, or one above it, serves this flight: a loader that asks for its own key.
+    fn serves(&self, flight: u64) -> bool {
+        self.flight == flight || self.parent.as_ref().is_some_and(|parent| parent.serves(flight))
+    }
+}
+
+impl Part {
+    pub(crate) fn of(call: &Arc<Call>) -> Self {
+        call.parts.fetch_add(1, Relaxed);
+        Self(Arc::clone(call))
+    }
+
+    /// A part of a call that has not ended.
+    fn of_running(call: &Arc<Call>) -> Option<Self> {
+        call.parts
+            .fetch_update(Relaxed, Relaxed, |parts| (parts > 0).then_some(parts + 1))
+            .ok()?;
+        Some(Self(Arc::clone(call)))
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if self.0.parts.fetch_sub(1, std::sync::atomic::Ordering::AcqRel) == 1 {
+            self.0.end();
+        }
+    }
+}
+
+thread_local! {
+    /// The call whose loader this thread is polling.
+    static CURRENT: RefCell<Option<Arc<Call>>> = const { RefCell::new(None) };
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The call whose loader this thread is polling, if any.
+fn current() -> Option<Arc<Call>> {
+    CURRENT.with_borrow(Clone::clone)
+}
+
+/// S5: whether this thread is polling a loader of this very flight.
+pub(crate) fn is_within(flight: u64) -> bool {
+    CURRENT.with_borrow(|call| call.as_ref().is_some_and(|call| call.serves(flight)))
+}
+
+/// Whether a load may be polled in place here, or the stack is deep already.
+pub(crate) fn may_poll_in_place() -> bool {
+    DEPTH.get() < IN_PLACE_DEPTH
+}
+
+/// Marks this thread as polling the loader of `call` until dropped.
+pub(crate) struct Within {
+    before: Option<Arc<Call>>,
+}
+
+impl Within {
+    pub(crate) fn enter(call: &Arc<Call>) -> Self {
+        DEPTH.set(DEPTH.get() + 1);
+        Self {
+            before: CURRENT.replace(Some(Arc::clone(call))),
+        }
+    }
+}
+
+impl Drop for Within {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+        let call = CURRENT.replace(self.before.take());
+        drop(call);
+    }
+}

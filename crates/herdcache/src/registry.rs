@@ -1,0 +1,130 @@
+//! Every live cache and gate of the process, for the feed.
+//!
+//! Holds weak handles only: nothing is kept alive by being listed.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Weak};
+
+use herdfeed::{CacheConfig, CacheSnapshot, Fact, GateConfig, Severity, Snapshot};
+use parking_lot::Mutex;
+
+use crate::clock;
+use crate::core::Core;
+use crate::events;
+use crate::gate;
+use crate::key::Key;
+use crate::store::Store;
+
+/// What the feed asks of a cache.
+pub(crate) trait Observed: Send + Sync {
+    fn snapshot(&self) -> CacheSnapshot;
+    fn config(&self) -> CacheConfig;
+}
+
+impl<K, V, E, S> Observed for Core<K, V, E, S>
+where
+    K: Key,
+    V: Send + Sync + 'static,
+    E: Send + Sync + 'static,
+    S: Store<K, V>,
+{
+    fn snapshot(&self) -> CacheSnapshot {
+        self.snapshot()
+    }
+
+    fn config(&self) -> CacheConfig {
+        self.config()
+    }
+}
+
+struct Registry {
+    caches: Vec<(String, Weak<dyn Observed>)>,
+    gates: Vec<(String, Weak<gate::Inner>)>,
+}
+
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
+    caches: Vec::new(),
+    gates: Vec::new(),
+});
+static SNAPSHOTS: AtomicU64 = AtomicU64::new(0);
+
+/// Builds a cache and lists it under its name, or as `name~2` if that is taken.
+///
+/// `build` runs under the registry's lock and holds nothing of the application,
+/// so that two caches built at once cannot get the same name.
+pub(crate) fn add_cache<C: Observed + 'static>(name: &str, build: impl FnOnce(String) -> Arc<C>) -> Arc<C> {
+    let mut registry = REGISTRY.lock();
+    registry.caches.retain(|(_, cache)| cache.strong_count() > 0);
+    let free = free_name(name, |name| registry.caches.iter().any(|(taken, _)| taken == name));
+    let cache = build(free.clone());
+    let listed: Arc<dyn Observed> = Arc::<C>::clone(&cache);
+    registry.caches.push((free.clone(), Arc::downgrade(&listed)));
+    drop(registry);
+    if free != name {
+        let fact = Fact::DuplicateName { name: name.to_owned() };
+        events::tell(&free, Severity::Warn, clock::exact(), fact);
+    }
+    cache
+}
+
+/// Builds a gate and lists it under its name, or as `name~2` if that is taken.
+pub(crate) fn add_gate(name: &str, build: impl FnOnce(String) -> Arc<gate::Inner>) -> Arc<gate::Inner> {
+    let mut registry = REGISTRY.lock();
+    registry.gates.retain(|(_, gate)| gate.strong_count() > 0);
+    let free = free_name(name, |name| registry.gates.iter().any(|(taken, _)| taken == name));
+    let gate = build(free.clone());
+    registry.gates.push((free, Arc::downgrade(&gate)));
+    gate
+}
+
+fn free_name(name: &str, taken: impl Fn(&str) -> bool) -> String {
+    if !taken(name) {
+        return name.to_owned();
+    }
+    let numbered = |number: u32| format!("{name}~{number}");
+    (2..)
+        .map(numbered)
+        .find(|name| !taken(name))
+        .unwrap_or_else(|| name.to_owned())
+}
+
+/// Live caches. The list is copied out, so that nothing is asked under its lock.
+fn caches() -> Vec<Arc<dyn Observed>> {
+    REGISTRY
+        .lock()
+        .caches
+        .iter()
+        .filter_map(|(_, cache)| cache.upgrade())
+        .collect()
+}
+
+fn gates() -> Vec<Arc<gate::Inner>> {
+    REGISTRY
+        .lock()
+        .gates
+        .iter()
+        .filter_map(|(_, gate)| gate.upgrade())
+        .collect()
+}
+
+/// The account of every live cache and gate of this process.
+pub fn process_snapshot() -> Snapshot {
+    let caches = caches().iter().map(|cache| cache.snapshot()).collect();
+    let gates = gates().iter().map(|gate| gate.snapshot()).collect();
+    Snapshot {
+        seq: SNAPSHOTS.fetch_add(1, Relaxed) + 1,
+        mono_us: clock::exact() / 1_000,
+        unix_us: clock::unix_us(),
+        caches,
+        gates,
+        next_event: events::ring().next(),
+        events_dropped: events::ring().dropped(),
+    }
+}
+
+/// Effective settings of every live cache and gate.
+pub(crate) fn configs() -> (Vec<CacheConfig>, Vec<GateConfig>) {
+    let caches = caches().iter().map(|cache| cache.config()).collect();
+    let gates = gates().iter().map(|gate| gate.config()).collect();
+    (caches, gates)
+}

@@ -1,0 +1,83 @@
+//! The local store: bounds memory, knows nothing of freshness or flights.
+//!
+//! Everything that the engine asks of a store is the [`Store`] trait; the engine
+//! is generic over it, and two stores implement it. A store tells each entry that
+//! leaves exactly once, with a word on whether room or a writer asked for it.
+
+pub(crate) mod moka;
+
+use std::borrow::Borrow;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use herdfeed::RemovalCause;
+
+use crate::account::Account;
+use crate::clock;
+use crate::entry::Stored;
+use crate::freshness::Freshness;
+use crate::ghost::Ghosts;
+
+/// What the engine needs of a local store.
+///
+/// Calls that change a key come under that key's table lock; `get` comes without.
+pub(crate) trait Store<K, V: Send + Sync + 'static>: Send + Sync + 'static {
+    /// The store's name in the effective configuration.
+    const NAME: &'static str;
+
+    /// A store that holds at most `capacity` entries and tells `leavings` of each that leaves.
+    fn new(capacity: u64, hasher: foldhash::fast::RandomState, leavings: Arc<Leavings>) -> Self;
+    /// The key's state, if any.
+    fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<Stored<V>>
+    where
+        K: Borrow<Q>;
+    /// Stores, or overwrites.
+    fn put(&self, key: K, stored: Stored<V>);
+    /// Removes.
+    fn remove<Q: Hash + Eq + ?Sized>(&self, key: &Q)
+    where
+        K: Borrow<Q>;
+    /// Entries, after `settle`.
+    fn len(&self) -> u64;
+    /// Does pending maintenance, so that counts and causes are exact.
+    fn settle(&self);
+    /// Shows every entry.
+    fn each(&self, visit: &mut dyn FnMut(&K, &Stored<V>));
+}
+
+/// Who asked for an entry to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    /// The store, to make room.
+    Room,
+    /// A newer value took its place.
+    Overwritten,
+    /// An invalidation.
+    Removed,
+}
+
+/// Classes the entries that leave, and remembers why.
+#[derive(Debug)]
+pub(crate) struct Leavings {
+    pub(crate) account: Arc<Account>,
+    pub(crate) ghosts: Ghosts,
+}
+
+impl Leavings {
+    /// An entry has left. Told by the store exactly once per entry.
+    pub(crate) fn note<V: Send + Sync + 'static>(&self, hash: u64, stored: &Stored<V>, leaving: Leaving) {
+        let expired = stored.stamps().judge(clock::coarse()) >= Freshness::Reserve;
+        let cause = match leaving {
+            Leaving::Removed => RemovalCause::Invalidated,
+            // Our own stamps decide, whoever removed it.
+            Leaving::Room | Leaving::Overwritten if expired => RemovalCause::Expired,
+            Leaving::Room => RemovalCause::Evicted,
+            Leaving::Overwritten => RemovalCause::Replaced,
+        };
+        self.account.removals.add(cause);
+        // An overwritten key is still there: a later miss of it has another cause.
+        if leaving != Leaving::Overwritten {
+            self.ghosts.note(hash, cause);
+        }
+    }
+}

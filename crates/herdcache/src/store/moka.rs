@@ -1,0 +1,78 @@
+//! The default store: moka's synchronous cache, used as a bounded map only.
+
+use std::borrow::Borrow;
+use std::hash::{BuildHasher, Hash};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use moka::notification::RemovalCause as Notice;
+use moka::sync::Cache;
+
+use super::{Leaving, Leavings, Store};
+use crate::entry::Stored;
+
+/// moka with our hasher, no TTL of its own, and a listener that only classes what leaves.
+pub(crate) struct MokaStore<K, V: Send + Sync + 'static>(Cache<K, Stored<V>, RandomState>);
+
+impl<K, V> Store<K, V> for MokaStore<K, V>
+where
+    K: Hash + Eq + Clone + Send + Sync + 'static,
+    V: Send + Sync + 'static,
+{
+    const NAME: &'static str = "moka";
+
+    fn new(capacity: u64, hasher: RandomState, leavings: Arc<Leavings>) -> Self {
+        let keys = hasher.clone();
+        let listener = move |key: Arc<K>, stored: Stored<V>, notice: Notice| {
+            let leaving = match notice {
+                Notice::Explicit => Leaving::Removed,
+                Notice::Replaced => Leaving::Overwritten,
+                Notice::Size | Notice::Expired => Leaving::Room,
+            };
+            // A key's own `Hash` may panic; moka would then never call this listener again.
+            let _ = catch_unwind(AssertUnwindSafe(|| {
+                leavings.note(keys.hash_one(&*key), &stored, leaving)
+            }));
+        };
+        Self(
+            Cache::builder()
+                .max_capacity(capacity)
+                .eviction_listener(listener)
+                .build_with_hasher(hasher),
+        )
+    }
+
+    #[inline]
+    fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<Stored<V>>
+    where
+        K: Borrow<Q>,
+    {
+        self.0.get(key)
+    }
+
+    fn put(&self, key: K, stored: Stored<V>) {
+        self.0.insert(key, stored);
+    }
+
+    fn remove<Q: Hash + Eq + ?Sized>(&self, key: &Q)
+    where
+        K: Borrow<Q>,
+    {
+        self.0.invalidate(key);
+    }
+
+    fn len(&self) -> u64 {
+        self.0.entry_count()
+    }
+
+    fn settle(&self) {
+        self.0.run_pending_tasks();
+    }
+
+    fn each(&self, visit: &mut dyn FnMut(&K, &Stored<V>)) {
+        for (key, stored) in &self.0 {
+            visit(&key, &stored);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! [`Publisher`]: the thread that serves a feed, as a value.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use tokio::sync::watch;
+
+use crate::address::Address;
+use crate::server::account::{Account, PublisherStats};
+use crate::server::bind::{Bound, SocketFile, bind};
+use crate::server::hub::{Hub, Phase};
+use crate::server::limits::Limits;
+use crate::server::serve::serve;
+use crate::server::{Listen, Source};
+
+/// A feed being served, until this value is dropped.
+///
+/// Dropping it ends every stream with `bye shutdown`, waits for the thread (at
+/// most [`Limits::farewell`] beyond a call of the source that is running) and
+/// removes the socket.
+///
+/// ```no_run
+/// use std::sync::Arc;
+/// use herdfeed::server::{Batch, Listen, Publisher, Source};
+/// # fn hello() -> herdfeed::Hello { unimplemented!() }
+/// struct Quiet;
+/// impl Source for Quiet {
+///     fn hello(&self) -> herdfeed::Hello { hello() }
+///     fn snapshot(&self) -> herdfeed::Snapshot { herdfeed::Snapshot::default() }
+///     fn events(&self, since: u64, _most: usize) -> Batch { Batch { next: since, ..Batch::default() } }
+/// }
+/// let path = herdfeed::socket::default_path("api");
+/// let publisher = Publisher::start(Listen::Unix(path), Arc::new(Quiet))?;
+/// let _where = publisher.address();
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Publisher {
+    address: Address,
+    account: Arc<Account>,
+    phase: watch::Sender<Phase>,
+    thread: Option<JoinHandle<()>>,
+    _file: Option<SocketFile>,
+}
+
+impl Publisher {
+    /// Listens, and serves on a thread named `herdfeed` with a runtime of its own, within the
+    /// default [`Limits`].
+    ///
+    /// # Errors
+    /// As [`Publisher::start_within`].
+    pub fn start(listen: Listen, source: Arc<dyn Source>) -> io::Result<Self> {
+        Self::start_within(listen, source, Limits::default())
+    }
+
+    /// Listens and serves within other limits.
+    ///
+    /// # Errors
+    /// When the place cannot be used safely, is taken, or is reachable from other machines
+    /// without a token; when the thread or its runtime cannot be made. The text says what to do.
+    pub fn start_within(listen: Listen, source: Arc<dyn Source>, limits: Limits) -> io::Result<Self> {
+        let Bound {
+            listener,
+            address,
+            door,
+            file,
+        } = bind(listen)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()?;
+        let (phase, watched) = watch::channel(Phase::Open);
+        let account = Arc::new(Account::default());
+        let shared = Arc::clone(&account);
+        let thread = std::thread::Builder::new().name("herdfeed".into()).spawn(move || {
+            runtime.block_on(async {
+                let hub = Arc::new(Hub::new(source, limits, shared, door, watched));
+                serve(listener, hub).await;
+            });
+        })?;
+        Ok(Self {
+            address,
+            account,
+            phase,
+            thread: Some(thread),
+            _file: file,
+        })
+    }
+
+    /// Where readers attach.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// What it has done so far.
+    pub fn stats(&self) -> PublisherStats {
+        self.account.read()
+    }
+}
+
+impl Drop for Publisher {
+    fn drop(&mut self) {
+        self.phase.send_replace(Phase::Closing);
+        if let Some(thread) = self.thread.take() {
+            // A source that owned its publisher could drop it here, on the thread itself.
+            if thread.thread().id() != std::thread::current().id() {
+                let _ = thread.join();
+            }
+        }
+    }
+}

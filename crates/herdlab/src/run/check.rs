@@ -1,0 +1,199 @@
+//! The checks at the end of a run: the laws, on figures of both sides.
+//!
+//! A law is judged on counters that were kept apart: the callers' own, the
+//! origin's own, the engine's. A check names what was expected and what was
+//! measured, so that a failed one explains itself.
+
+use herdfeed::{CacheSnapshot, ClosedSet, GateSnapshot, Outcome};
+use serde::Serialize;
+
+use crate::load::LoadFigures;
+use crate::origin::OriginCounts;
+
+/// One check of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// The law and what of it was checked.
+    pub name: String,
+    /// What must be so.
+    pub expected: String,
+    /// What was.
+    pub measured: String,
+    /// Whether they agree.
+    pub pass: bool,
+}
+
+impl Check {
+    /// `measured` must equal `expected`.
+    pub fn equal(name: &str, expected: u64, measured: u64) -> Self {
+        Self {
+            name: name.into(),
+            expected: expected.to_string(),
+            measured: measured.to_string(),
+            pass: measured == expected,
+        }
+    }
+
+    /// `measured` must not be above `bound`.
+    pub fn at_most(name: &str, bound: u64, measured: u64) -> Self {
+        Self {
+            name: name.into(),
+            expected: format!("<= {bound}"),
+            measured: measured.to_string(),
+            pass: measured <= bound,
+        }
+    }
+}
+
+/// The three accounts of one finished run.
+#[derive(Clone, Copy, Debug)]
+pub struct Ledger<'a> {
+    /// What the callers counted.
+    pub callers: &'a LoadFigures,
+    /// What the origin counted.
+    pub origin: &'a OriginCounts,
+    /// What the engine counted.
+    pub cache: &'a CacheSnapshot,
+    /// What the gate counted.
+    pub gate: &'a GateSnapshot,
+}
+
+impl Ledger<'_> {
+    /// L1, the ledger: every request ended in exactly one outcome, the same for both sides.
+    pub fn l1(&self) -> Vec<Check> {
+        let (callers, cache) = (self.callers, self.cache);
+        // "Does not exist" carries no outcome to its caller, so those are compared in the sum alone.
+        let differing = Outcome::all()
+            .iter()
+            .filter(|outcome| callers.outcomes[**outcome] != cache.outcomes[**outcome])
+            .count() as u64;
+        let flights = cache.flight_starts.total() - cache.flights.total().min(cache.flight_starts.total());
+        let mut checks = vec![
+            Check::equal(
+                "L1 sum of outcomes = requests sent",
+                callers.requests,
+                cache.outcomes.total(),
+            ),
+            Check::equal(
+                "L1 begun = sum of outcomes + active",
+                cache.begun,
+                cache.outcomes.total() + cache.active,
+            ),
+            Check::equal("L1 flights started - ended = active", cache.flights_active, flights),
+            Check::equal(
+                "L1 origin calls of the origin = of the engine",
+                self.origin.started,
+                cache.origin_calls,
+            ),
+        ];
+        if callers.absent == 0 {
+            checks.push(Check::equal(
+                "L1 outcomes on which callers and engine differ",
+                0,
+                differing,
+            ));
+        }
+        checks
+    }
+
+    /// L2, one flight: the origin never saw two calls of a key at once.
+    pub fn l2(&self) -> Check {
+        Check::at_most("L2 most calls of one key at once", 1, self.origin.peak_of_a_key)
+    }
+
+    /// L3, permits: callers at the origin never exceeded the limit.
+    pub fn l3(&self) -> Check {
+        Check::at_most("L3 most calls at once", self.gate.limit, self.origin.peak_calling)
+    }
+
+    /// L6, quiescence: nothing runs, so nothing may be left.
+    pub fn l6(&self) -> Vec<Check> {
+        [
+            ("L6 requests active", self.cache.active),
+            ("L6 requests waiting", self.cache.waiting),
+            ("L6 flights active", self.cache.flights_active),
+            ("L6 origin calls active", self.cache.origin_active),
+            ("L6 loads queued", self.gate.pending),
+            ("L6 permits in use", self.gate.used()),
+            ("L6 callers at the origin", self.origin.calling),
+            ("L6 callers waiting", self.callers.in_flight),
+        ]
+        .map(|(name, left)| Check::equal(name, 0, left))
+        .into()
+    }
+
+    /// L7, bounds: entries, queue and waiters within what was configured, and no law broken inside.
+    pub fn l7(&self, queue_peak: u64, waiters_peak: u64, max_waiters: u64) -> Vec<Check> {
+        vec![
+            Check::at_most("L7 entries", self.cache.capacity, self.cache.entries),
+            Check::at_most("L7 most loads queued", self.gate.queue, queue_peak),
+            Check::at_most("L7 most waiters of one flight", max_waiters, waiters_peak),
+            Check::equal("law violations seen by the engine", 0, self.cache.law_violations),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use herdfeed::{FlightEnd, FlightTrigger};
+
+    fn balanced() -> (LoadFigures, OriginCounts, CacheSnapshot, GateSnapshot) {
+        let mut callers = LoadFigures {
+            requests: 10,
+            ..LoadFigures::default()
+        };
+        let mut cache = CacheSnapshot {
+            begun: 10,
+            origin_calls: 1,
+            ..CacheSnapshot::default()
+        };
+        for (outcome, count) in [(Outcome::Hit, 9), (Outcome::Loaded, 1)] {
+            callers.outcomes[outcome] = count;
+            cache.outcomes[outcome] = count;
+        }
+        cache.flight_starts[FlightTrigger::Miss] = 1;
+        cache.flights[FlightEnd::Loaded] = 1;
+        let origin = OriginCounts {
+            started: 1,
+            ..OriginCounts::default()
+        };
+        (callers, origin, cache, GateSnapshot::default())
+    }
+
+    fn failed(accounts: &(LoadFigures, OriginCounts, CacheSnapshot, GateSnapshot)) -> Vec<String> {
+        let (callers, origin, cache, gate) = accounts;
+        let ledger = Ledger {
+            callers,
+            origin,
+            cache,
+            gate,
+        };
+        let checks = ledger.l1().into_iter().chain(ledger.l6());
+        checks.filter(|check| !check.pass).map(|check| check.name).collect()
+    }
+
+    /// L1, L6: each way to be out of balance fails its own check and no other.
+    #[test]
+    fn l1_l6_each_imbalance_is_found_and_named() {
+        assert_eq!(failed(&balanced()), Vec::<String>::new());
+
+        let mut lost = balanced();
+        lost.0.requests = 11;
+        assert_eq!(failed(&lost), ["L1 sum of outcomes = requests sent"]);
+
+        let mut swapped = balanced();
+        swapped.2.outcomes[Outcome::Hit] = 8;
+        swapped.2.outcomes[Outcome::Stale] = 1;
+        assert_eq!(failed(&swapped), ["L1 outcomes on which callers and engine differ"]);
+
+        let mut uncounted = balanced();
+        uncounted.1.started = 2;
+        assert_eq!(failed(&uncounted), ["L1 origin calls of the origin = of the engine"]);
+
+        let mut left = balanced();
+        left.2.flight_starts[FlightTrigger::Stale] = 1;
+        left.2.flights_active = 1;
+        assert_eq!(failed(&left), ["L6 flights active"]);
+    }
+}

@@ -1,0 +1,120 @@
+//! `--once`: one look, printed, for pipes and checks.
+
+mod json;
+mod report;
+
+use std::fmt;
+use std::sync::Arc;
+
+use herdfeed::client::fetch;
+use herdfeed::{Address, Hello, Severity, Snapshot, Token};
+use tokio::runtime::Builder;
+use tokio::task::JoinSet;
+
+use crate::clock::{self, Now};
+use crate::model::World;
+use crate::model::target::{Link, Target};
+use crate::msg::TargetId;
+use crate::verdict::{self, Finding};
+
+/// What is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// One document.
+    Json,
+    /// A short report.
+    Text,
+}
+
+/// One look at every target.
+#[derive(Debug)]
+pub struct Look {
+    /// When.
+    pub at: Now,
+    /// Each address with what it said, or why it said nothing.
+    pub targets: Vec<(Address, Result<Arc<(Hello, Snapshot)>, String>)>,
+    /// What is wrong, most severe first.
+    pub findings: Vec<Finding>,
+}
+
+/// Looks at every address once, at all of them at the same time.
+///
+/// # Errors
+/// The runtime could not be started.
+pub fn look(addresses: Vec<Address>, token: Option<&Token>) -> std::io::Result<Look> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let mut targets = runtime.block_on(ask(addresses, token));
+    targets.sort_by(|a, b| a.0.cmp(&b.0));
+    let at = clock::read();
+    let findings = verdict::findings(&world(&targets, at), at);
+    Ok(Look { at, targets, findings })
+}
+
+type Answered = (Address, Result<Arc<(Hello, Snapshot)>, String>);
+
+async fn ask(addresses: Vec<Address>, token: Option<&Token>) -> Vec<Answered> {
+    let mut asked = JoinSet::new();
+    for address in addresses {
+        let token = token.cloned();
+        asked.spawn(async move {
+            let answer = fetch(&address, token.as_ref()).await;
+            (address, answer.map(Arc::new).map_err(|error| error.to_string()))
+        });
+    }
+    asked.join_all().await
+}
+
+/// The same world that the screen would have after one snapshot of each.
+fn world(targets: &[Answered], at: Now) -> World {
+    let one = |(id, (address, answer)): (u32, &Answered)| {
+        let mut target = Target::new(TargetId(id), address.to_string(), address.to_string());
+        match answer {
+            Ok(said) => {
+                target.take_hello(said.0.clone(), at);
+                target.take_snapshot(said.1.clone(), at);
+            }
+            Err(why) => {
+                // Down for long enough that it is no blink.
+                target.link = Link::Waiting {
+                    why: why.clone(),
+                    retry_at_us: at.mono_us,
+                    since_unix_us: at.unix_us.saturating_sub(1_000_000),
+                };
+            }
+        }
+        target
+    };
+    World {
+        targets: (0..).zip(targets).map(one).collect(),
+        ..World::default()
+    }
+}
+
+impl Look {
+    /// How many targets answered.
+    pub fn answered(&self) -> usize {
+        self.targets.iter().filter(|(_, answer)| answer.is_ok()).count()
+    }
+
+    /// Whether a finding is at least this severe.
+    pub fn is_at_least(&self, severity: Severity) -> bool {
+        verdict::worst(&self.findings).is_some_and(|worst| worst >= severity)
+    }
+
+    /// The look in `format`, with its last newline.
+    ///
+    /// # Errors
+    /// The document could not be written as JSON.
+    pub fn printed(&self, format: Format) -> Result<String, serde_json::Error> {
+        match format {
+            Format::Json => json::document(self),
+            Format::Text => Ok(report::text(self)),
+        }
+    }
+}
+
+impl fmt::Display for Look {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&report::text(self))
+    }
+}

@@ -1,0 +1,128 @@
+//! What links say, taken into the live world.
+
+use crate::clock::Now;
+use crate::model::target::{Link, Restart};
+use crate::model::{Model, Occurrence, Target, World, deploy, log};
+use crate::msg::{Feed, TargetId};
+
+/// A process that is gone stays on screen this long.
+const GONE_US: u64 = 30_000_000;
+
+/// Takes one thing that a link said.
+pub(super) fn take(model: &mut Model, id: TargetId, feed: Feed) {
+    let now = model.now;
+    if let Feed::Added { address, name } = feed {
+        add(&mut model.live, Target::new(id, address, name));
+        return;
+    }
+    if let (Feed::Snapshot(_), Some(paused)) = (&feed, &mut model.paused) {
+        paused.frames += 1;
+    }
+    let world = &mut model.live;
+    match feed {
+        Feed::Hello(hello) => {
+            let Some(target) = world.target_mut(id) else { return };
+            let first = target.hello.is_none();
+            let restart = target.take_hello(*hello, now);
+            greet(world, id, first, restart, now);
+        }
+        Feed::Gone => {
+            if let Some(target) = world.target_mut(id) {
+                target.link = Link::Gone { at_us: now.mono_us };
+                let name = target.name.clone();
+                world.log.add(now.unix_us, &name, Occurrence::Ended);
+            }
+        }
+        Feed::Events(events) => {
+            let Some(target) = world.target_mut(id) else { return };
+            let name = target.name.clone();
+            for event in target.new_events(events) {
+                if log::is_told(&event.fact) {
+                    world.log.add(event.unix_us, &name, Occurrence::Event(event));
+                }
+            }
+        }
+        Feed::Added { .. }
+        | Feed::Connecting
+        | Feed::Past(_)
+        | Feed::Snapshot(_)
+        | Feed::Lag { .. }
+        | Feed::BadLines(_)
+        | Feed::Down { .. } => {
+            state(world, id, feed, now);
+        }
+    }
+}
+
+fn state(world: &mut World, id: TargetId, feed: Feed, now: Now) {
+    let Some(target) = world.target_mut(id) else { return };
+    let name = target.name.clone();
+    match feed {
+        Feed::Past(past) => target.take_past(&past, now),
+        Feed::Snapshot(snapshot) => target.take_snapshot(*snapshot, now),
+        Feed::BadLines(lines) => target.bad_lines = lines,
+        Feed::Lag { missed } => {
+            target.missed_events += missed;
+            world.log.add(now.unix_us, &name, Occurrence::Missed { events: missed });
+        }
+        Feed::Down { why, retry_at_us } => down(world, id, why, retry_at_us, now),
+        // The countdown stays on screen until the try has an end.
+        Feed::Connecting | Feed::Added { .. } | Feed::Hello(_) | Feed::Events(_) | Feed::Gone => {}
+    }
+}
+
+fn down(world: &mut World, id: TargetId, why: String, retry_at_us: u64, now: Now) {
+    let Some(target) = world.target_mut(id) else { return };
+    let (since_unix_us, known) = match &target.link {
+        Link::Waiting { since_unix_us, .. } => (*since_unix_us, true),
+        Link::Connecting | Link::Up | Link::Gone { .. } => (now.unix_us, false),
+    };
+    let name = target.name.clone();
+    target.link = Link::Waiting {
+        why: why.clone(),
+        retry_at_us,
+        since_unix_us,
+    };
+    // One line in the log for each loss, not for each vain try.
+    if !known {
+        world.log.add(now.unix_us, &name, Occurrence::Lost { why });
+    }
+}
+
+fn greet(world: &mut World, id: TargetId, first: bool, restart: Option<Restart>, now: Now) {
+    let Some(target) = world.target(id).cloned() else {
+        return;
+    };
+    let restart = restart.or_else(|| deploy::replaced(world, &target, now).filter(|_| first));
+    let told = match &restart {
+        Some(restart) => Occurrence::Restarted {
+            versions: restart.versions.clone(),
+        },
+        None => Occurrence::Attached,
+    };
+    world.log.add(now.unix_us, &target.name, told);
+    if let Some(target) = world.target_mut(id)
+        && first
+        && restart.is_some()
+    {
+        target.restarts += 1;
+        target.restarted = restart;
+    }
+    world.targets.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id)));
+}
+
+fn add(world: &mut World, target: Target) {
+    if world.target(target.id).is_none() {
+        world.targets.push(target);
+        world.targets.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id)));
+    }
+}
+
+/// Forgets processes that have been gone for a while.
+pub(super) fn forget(model: &mut Model) {
+    let now = model.now;
+    model.live.targets.retain(|target| match target.link {
+        Link::Gone { at_us } => now.since_us(at_us) < GONE_US,
+        Link::Connecting | Link::Up | Link::Waiting { .. } => true,
+    });
+}

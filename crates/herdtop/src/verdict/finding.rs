@@ -1,0 +1,187 @@
+//! [`Finding`]: one thing that is wrong or worth knowing.
+
+use std::cmp::Reverse;
+
+use herdfeed::Severity;
+use serde::Serialize;
+
+/// What a finding is about. Among equal severities earlier kinds come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A law of the engine is broken.
+    LawBroken,
+    /// Many loads of one key at once.
+    Stampede,
+    /// The origin answers, but connections are exhausted.
+    ConnectionsExhausted,
+    /// A large part of origin calls fails.
+    OriginFailing,
+    /// Callers are refused.
+    Rejecting,
+    /// Every permit is out and loads wait.
+    Saturated,
+    /// The origin is much slower than usual.
+    OriginSlow,
+    /// Callers get errors.
+    Failing,
+    /// A stale value comes close to its bound.
+    StaleBound,
+    /// The permits of all processes exceed what the origin can bear.
+    Overcommitted,
+    /// Many keys load at once.
+    Avalanche,
+    /// Entries are removed to make room too fast.
+    EvictionSurge,
+    /// Many requests wait for one load.
+    Herd,
+    /// Two live caches have one name.
+    DuplicateName,
+    /// Countermeasures are switched off.
+    ProtectionOff,
+    /// A lease is configured but cannot be reached.
+    ProtectionDegraded,
+    /// A process cannot be reached.
+    Unreachable,
+    /// The cache is young and empty.
+    ColdStart,
+    /// A process has started anew.
+    Restarted,
+    /// Many requests waited for one load that has landed.
+    HerdPassed,
+    /// A process is gone.
+    Ended,
+}
+
+impl Kind {
+    /// The word on screen.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::LawBroken => "LAW BROKEN",
+            Self::Stampede => "STAMPEDE",
+            Self::ConnectionsExhausted => "CONNECTIONS EXHAUSTED",
+            Self::OriginFailing => "ORIGIN FAILING",
+            Self::Rejecting => "REJECTING",
+            Self::Saturated => "PERMITS FULL",
+            Self::OriginSlow => "ORIGIN SLOW",
+            Self::Failing => "FAILING",
+            Self::StaleBound => "STALE COVER",
+            Self::Overcommitted => "TOO MANY PERMITS",
+            Self::Avalanche => "AVALANCHE",
+            Self::EvictionSurge => "EVICTIONS",
+            Self::Herd => "HERD",
+            Self::DuplicateName => "DUPLICATE CACHE",
+            Self::ProtectionOff => "PROTECTION OFF",
+            Self::ProtectionDegraded => "PROTECTION DEGRADED",
+            Self::Unreachable => "UNREACHABLE",
+            Self::ColdStart => "COLD START",
+            Self::Restarted => "RESTARTED",
+            Self::HerdPassed => "HERD PASSED",
+            Self::Ended => "ENDED",
+        }
+    }
+}
+
+/// One thing that is wrong or worth knowing.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// How much it asks of an operator.
+    pub severity: Severity,
+    /// What it is about.
+    pub kind: Kind,
+    /// The cache, key, gate or process.
+    pub subject: String,
+    /// The figures.
+    pub what: String,
+    /// Since when, wall time in microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since_unix_us: Option<u64>,
+    /// The reason.
+    pub why: String,
+    /// What to do.
+    pub cure: String,
+    /// The processes it was seen in.
+    pub targets: Vec<String>,
+    /// How much there is of it; only to choose among equal findings of several processes.
+    #[serde(skip)]
+    pub weight: u64,
+}
+
+impl Finding {
+    /// A finding in one process.
+    pub fn new(kind: Kind, severity: Severity, subject: impl Into<String>, target: &str) -> Self {
+        Self {
+            severity,
+            kind,
+            subject: subject.into(),
+            what: String::new(),
+            since_unix_us: None,
+            why: String::new(),
+            cure: String::new(),
+            targets: vec![target.to_owned()],
+            weight: 0,
+        }
+    }
+
+    /// With figures, and how much there is of it.
+    #[must_use]
+    pub fn what(mut self, what: impl Into<String>, weight: u64) -> Self {
+        self.what = what.into();
+        self.weight = weight;
+        self
+    }
+
+    /// With its start, wall time.
+    #[must_use]
+    pub fn since(mut self, unix_us: u64) -> Self {
+        self.since_unix_us = (unix_us > 0).then_some(unix_us);
+        self
+    }
+
+    /// With its reason.
+    #[must_use]
+    pub fn why(mut self, why: impl Into<String>) -> Self {
+        self.why = why.into();
+        self
+    }
+
+    /// With its cure.
+    #[must_use]
+    pub fn cure(mut self, cure: impl Into<String>) -> Self {
+        self.cure = cure.into();
+        self
+    }
+
+    /// Most severe first, then by kind.
+    pub(super) fn rank(&self) -> (Reverse<Severity>, Kind, u64) {
+        (
+            Reverse(self.severity),
+            self.kind,
+            self.since_unix_us.unwrap_or(u64::MAX),
+        )
+    }
+
+    /// Whether both are about the same thing.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.subject == other.subject
+    }
+
+    /// Takes in what another process says about the same thing.
+    pub(super) fn absorb(&mut self, other: Self) {
+        let since = match (self.since_unix_us, other.since_unix_us) {
+            (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
+            (mine, theirs) => mine.or(theirs),
+        };
+        let mut targets = std::mem::take(&mut self.targets);
+        for name in &other.targets {
+            if !targets.contains(name) {
+                targets.push(name.clone());
+            }
+        }
+        if (other.severity, other.weight) > (self.severity, self.weight) {
+            *self = other;
+        }
+        self.since_unix_us = since;
+        self.targets = targets;
+    }
+}

@@ -1,0 +1,155 @@
+//! The verdict line: the worst finding in one line, or the calm.
+//!
+//! When the line is too short the reason goes first, then the start; what is
+//! wrong and the cure stay.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::Ink;
+use super::row::RowText;
+use crate::figures::{count, since};
+use crate::model::{Link, Model};
+use crate::rows::outcomes;
+use crate::text;
+use crate::verdict::{Finding, Kind};
+
+/// A part of the line and how it is drawn.
+type Part = (String, Style);
+
+pub(super) fn draw(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
+    let mut row = RowText::new(area.width, ink.glyphs.ellipsis);
+    let Some(finding) = model.findings.get(model.finding) else {
+        let (text, style) = calm(model, ink);
+        row.gap(1).text(&text, style);
+        row.put(area, 0, Style::new(), buf);
+        return;
+    };
+    let counter = match model.findings.len() {
+        0 | 1 => String::new(),
+        all => format!("[n] {}/{all} ", model.finding + 1),
+    };
+    row.gap(1);
+    let room = row.left().saturating_sub(counter.len() + 1);
+    for (text, style) in fitted(parts(model, ink, finding), room) {
+        let left = row.left().saturating_sub(counter.len() + 1);
+        row.column(
+            &text,
+            text::width(&text::clean(&text)).min(left),
+            text::Align::Left,
+            style,
+        );
+    }
+    row.right(&counter, ink.palette.dim);
+    row.put(area, 0, Style::new(), buf);
+}
+
+/// The same over several lines, for very small screens.
+pub(super) fn wrapped(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
+    let Some(finding) = model.findings.get(model.finding) else {
+        return draw(model, ink, area, buf);
+    };
+    let [head, figures, start, _why, cure] = parts(model, ink, finding);
+    let lines = [vec![head], vec![figures, start], vec![cure]];
+    for (line, parts) in (0..area.height).zip(lines) {
+        let mut row = RowText::new(area.width, ink.glyphs.ellipsis);
+        for (text, style) in parts {
+            row.text(&text, style);
+        }
+        row.put(area, line, Style::new(), buf);
+    }
+}
+
+/// Head, figures, start, reason, cure.
+fn parts(model: &Model, ink: &Ink, finding: &Finding) -> [Part; 5] {
+    let palette = &ink.palette;
+    let style = palette.severity(finding.severity);
+    let now = model.shown_now().unix_us;
+    let before = |text: &str, sign: &str| {
+        if text.is_empty() {
+            String::new()
+        } else {
+            format!("{sign}{text}")
+        }
+    };
+    let start = finding
+        .since_unix_us
+        .map_or_else(String::new, |start| since(start, now));
+    let processes = match finding.targets.len() {
+        0 | 1 => String::new(),
+        many => format!(" on {many}"),
+    };
+    let subject = subject(model, finding);
+    [
+        (
+            format!(
+                "{} {} {subject}{processes}",
+                ink.glyphs.severity(finding.severity),
+                finding.kind.word()
+            ),
+            style,
+        ),
+        (before(&finding.what, "  "), palette.bold),
+        (before(&start, " "), palette.plain),
+        (before(&finding.why, ": "), palette.plain),
+        (before(&finding.cure, &format!("  {} ", ink.glyphs.arrow)), palette.good),
+    ]
+}
+
+/// The subject, with its key hidden if keys are.
+pub(super) fn subject(model: &Model, finding: &Finding) -> String {
+    match (finding.kind, finding.subject.split_once(' ')) {
+        (Kind::Stampede | Kind::Herd | Kind::HerdPassed | Kind::StaleBound, Some((cache, key))) => {
+            // A long key must not push the figures off the line.
+            let key = model.key_text(key);
+            let cells = text::width(&text::clean(&key)).min(24);
+            format!("{cache} {}", text::fit(&key, cells, text::Align::Left, '~'))
+        }
+        _ => finding.subject.clone(),
+    }
+}
+
+/// Leaves out the reason, then the start, until the rest fits.
+fn fitted(mut parts: [Part; 5], room: usize) -> [Part; 5] {
+    let width = |parts: &[Part; 5]| {
+        parts
+            .iter()
+            .map(|(text, _)| text::width(&text::clean(text)))
+            .sum::<usize>()
+    };
+    for dropped in [3, 2] {
+        if width(&parts) <= room {
+            break;
+        }
+        parts[dropped].0.clear();
+    }
+    parts
+}
+
+/// What is said when nothing is wrong.
+fn calm(model: &Model, ink: &Ink) -> (String, Style) {
+    let targets = &model.world().targets;
+    if targets.is_empty() {
+        return (
+            format!("{} no process yet: looking for feeds", ink.glyphs.down),
+            ink.palette.dim,
+        );
+    }
+    if targets.iter().all(|target| target.link == Link::Connecting) {
+        return (format!("{} connecting", ink.glyphs.down), ink.palette.dim);
+    }
+    let (requests, calls) = outcomes::last_minute(model.world(), model.shown_now().mono_us / 1_000_000);
+    let stake = if requests < 1.0 {
+        "  no requests in the last minute".to_owned()
+    } else if calls < 1.0 {
+        "  no origin call in the last minute".to_owned()
+    } else {
+        format!(
+            "  exposure {}x: without its caches the origin would see {} times the calls",
+            count(requests / calls),
+            count(requests / calls)
+        )
+    };
+    (format!("{} calm{stake}", ink.glyphs.up), ink.palette.good)
+}

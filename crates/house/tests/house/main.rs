@@ -1,0 +1,15 @@
+//! The repository checked against what its documents promise.
+//!
+//! One room a promise. Each room holds a pure function from text to complaints,
+//! a test that runs it over the tree, and a test that shows it can fail.
+
+mod arrows;
+mod budget;
+mod hygiene;
+mod manifests;
+mod rooms;
+mod rules;
+mod source;
+mod tree;
+mod weight;
+mod words;

@@ -1,0 +1,11 @@
+//! The real shop on a real port with a real database, asked over HTTP.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod account;
+mod answers;
+mod database;
+mod limits;
+#[cfg(unix)]
+mod process;
+mod support;
