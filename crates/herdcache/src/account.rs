@@ -213,13 +213,6 @@ mod tests {
         account.end(Outcome::Loaded);
         let (begun, outcomes) = account.requests();
         assert_eq!((begun, outcomes.total()), (4, 3));
-        assert_eq!(
-            [
-                outcomes[Outcome::Hit],
-                outcomes[Outcome::Stale],
-                outcomes[Outcome::Loaded]
-            ],
-            [1, 1, 1]
-        );
+        assert_eq!([outcomes[Outcome::Hit], outcomes[Outcome::Stale], outcomes[Outcome::Loaded]], [1, 1, 1]);
     }
 }

@@ -42,6 +42,7 @@ impl<V: Send + Sync + 'static> Answer<V> {
     }
 
     /// The value, shared with the cache and with every other caller.
+    #[expect(clippy::needless_pass_by_value, reason = "the answer is given up for its value")]
     pub fn into_value(answer: Self) -> Arc<V> {
         Arc::clone(&answer.entry.value)
     }
@@ -57,11 +58,7 @@ impl<V: Send + Sync + 'static> Deref for Answer<V> {
 
 impl<V: Send + Sync + 'static> Clone for Answer<V> {
     fn clone(&self) -> Self {
-        Self {
-            entry: Arc::clone(&self.entry),
-            outcome: self.outcome,
-            at: self.at,
-        }
+        Self { entry: Arc::clone(&self.entry), outcome: self.outcome, at: self.at }
     }
 }
 
@@ -71,6 +68,6 @@ impl<V: fmt::Debug + Send + Sync + 'static> fmt::Debug for Answer<V> {
             .field("value", &self.entry.value)
             .field("outcome", &self.outcome)
             .field("age", &Self::age(self))
-            .finish()
+            .finish_non_exhaustive()
     }
 }

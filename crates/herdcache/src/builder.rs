@@ -143,14 +143,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
         self.settings.negative_ttl = self.negative_ttl.unwrap_or(self.settings.negative_ttl.min(fresh_for));
         self.settings.check(&self.name)?;
         self.check_refresh()?;
-        let Self {
-            name,
-            settings,
-            gate,
-            view,
-            policy,
-            ..
-        } = self;
+        let Self { name, settings, gate, view, policy, .. } = self;
         let core = registry::add_cache(&name, |name| {
             let names = KeyNames::new(&name, view);
             Arc::new(Core::new(name, settings, Measures::new(policy), gate, names))

@@ -106,10 +106,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     /// but the flight's deadline.
     #[must_use]
     pub fn with_wait_timeout(&self, limit: Duration) -> Self {
-        Self {
-            core: Arc::clone(&self.core),
-            wait: Some(limit),
-        }
+        Self { core: Arc::clone(&self.core), wait: Some(limit) }
     }
 
     /// The value under `key` if it is fresh or stale. Loads nothing, waits for nothing, counts nothing.
@@ -185,16 +182,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     #[cfg(feature = "lab")]
     pub fn set_measure(&self, measure: herdfeed::Measure, to: crate::measures::Switch) {
         self.core.measures.set(measure, to);
-        let what = format!(
-            "{measure} {}",
-            if to == crate::measures::Switch::On { "on" } else { "off" }
-        );
-        crate::events::tell(
-            &self.core.name,
-            herdfeed::Severity::Info,
-            clock::exact(),
-            herdfeed::Fact::Tuned { what },
-        );
+        let what = format!("{measure} {}", if to == crate::measures::Switch::On { "on" } else { "off" });
+        crate::events::tell(&self.core.name, herdfeed::Severity::Info, clock::exact(), herdfeed::Fact::Tuned { what });
     }
 
     /// Makes what is under `key` expired, as if its time had run out.
@@ -219,19 +208,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Clone for Cache<K, V, E> {
     fn clone(&self) -> Self {
-        Self {
-            core: Arc::clone(&self.core),
-            wait: self.wait,
-        }
+        Self { core: Arc::clone(&self.core), wait: self.wait }
     }
 }
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> fmt::Debug for Cache<K, V, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cache")
-            .field("name", &self.core.name)
-            .field("wait", &self.wait)
-            .finish_non_exhaustive()
+        f.debug_struct("Cache").field("name", &self.core.name).field("wait", &self.wait).finish_non_exhaustive()
     }
 }
 
@@ -259,18 +242,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> ReadThrough<K, 
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
         let origin = &self.origin;
-        Get::new(&self.cache.core, self.cache.wait, key, move |cx| {
-            Arc::clone(origin).start(cx)
-        })
+        Get::new(&self.cache.core, self.cache.wait, key, move |cx| Arc::clone(origin).start(cx))
     }
 
     /// This cache through a handle whose callers wait at most `limit`. See [`Cache::with_wait_timeout`].
     #[must_use]
     pub fn with_wait_timeout(&self, limit: Duration) -> Self {
-        Self {
-            cache: self.cache.with_wait_timeout(limit),
-            origin: Arc::clone(&self.origin),
-        }
+        Self { cache: self.cache.with_wait_timeout(limit), origin: Arc::clone(&self.origin) }
     }
 }
 
@@ -283,10 +261,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Deref for ReadT
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Clone for ReadThrough<K, V, E> {
     fn clone(&self) -> Self {
-        Self {
-            cache: self.cache.clone(),
-            origin: Arc::clone(&self.origin),
-        }
+        Self { cache: self.cache.clone(), origin: Arc::clone(&self.origin) }
     }
 }
 

@@ -51,11 +51,8 @@ pub(crate) fn exact() -> Moment {
 #[inline]
 fn since_boot(clock: rustix::time::ClockId) -> Moment {
     let time = rustix::time::clock_gettime(clock);
-    // Both parts are never negative on a monotonic clock.
-    time.tv_sec
-        .cast_unsigned()
-        .wrapping_mul(1_000_000_000)
-        .wrapping_add(time.tv_nsec.cast_unsigned())
+    // Neither part is ever negative on a monotonic clock.
+    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
 /// Time since the first call in this process, on tokio's clock.

@@ -16,11 +16,7 @@ pub struct ConfigError {
 
 impl ConfigError {
     pub(crate) fn new(subject: impl Into<String>, field: &'static str, problem: impl Into<String>) -> Self {
-        Self {
-            subject: subject.into(),
-            field,
-            problem: problem.into(),
-        }
+        Self { subject: subject.into(), field, problem: problem.into() }
     }
 
     /// The field that is wrong, as the setter is called.
@@ -79,9 +75,7 @@ impl Settings {
 
     /// A1: every range, and every pair that contradicts itself.
     pub(crate) fn check(&self, name: &str) -> Result<(), ConfigError> {
-        let check = Check {
-            subject: format!("cache {name:?}"),
-        };
+        let check = Check { subject: format!("cache {name:?}") };
         check_name(&check.subject, name)?;
         check.duration("fresh_for", self.ttl.fresh_for, MS, YEARS_10)?;
         check.duration("stale_for", self.ttl.stale_for, Duration::ZERO, YEARS_10)?;
@@ -126,10 +120,7 @@ impl Settings {
         if self.cooling_base > self.cooling_cap {
             return check.fail(
                 "cooling",
-                format!(
-                    "base {:?} is longer than its cap {:?}: swap them",
-                    self.cooling_base, self.cooling_cap
-                ),
+                format!("base {:?} is longer than its cap {:?}: swap them", self.cooling_base, self.cooling_cap),
             );
         }
         Ok(())
@@ -200,13 +191,10 @@ mod tests {
     /// A1: each bad setting is refused with its field and its remedy.
     #[test]
     fn a1_bad_settings_name_field_value_and_remedy() {
-        assert_eq!(settings(|_| ()), Ok(()));
         type Change = fn(&mut Settings);
+        assert_eq!(settings(|_| ()), Ok(()));
         let table: [(Change, &str); 9] = [
-            (
-                |s| s.ttl.fresh_for = Duration::ZERO,
-                "fresh_for 0ns is not within 1ms to",
-            ),
+            (|s| s.ttl.fresh_for = Duration::ZERO, "fresh_for 0ns is not within 1ms to"),
             (|s| s.jitter = 0.51, "jitter 0.51 is not within 0 to 0.5"),
             (|s| s.jitter = f64::NAN, "jitter NaN is not within"),
             (|s| s.capacity = 0, "capacity 0 is not within 1 to"),
@@ -214,35 +202,17 @@ mod tests {
                 |s| s.flight_deadline = Duration::from_secs(2),
                 "origin_timeout 5s is longer than flight_deadline 2s: raise",
             ),
-            (
-                |s| s.soft_timeout = Some(Duration::from_secs(11)),
-                "soft_timeout 11s is longer than flight_deadline 10s",
-            ),
-            (
-                |s| s.negative_ttl = Duration::from_secs(61),
-                "negative_ttl 61s is longer than fresh_for 60s",
-            ),
-            (
-                |s| s.cooling_base = Duration::from_secs(6),
-                "cooling base 6s is longer than its cap 5s",
-            ),
+            (|s| s.soft_timeout = Some(Duration::from_secs(11)), "soft_timeout 11s is longer than flight_deadline 10s"),
+            (|s| s.negative_ttl = Duration::from_secs(61), "negative_ttl 61s is longer than fresh_for 60s"),
+            (|s| s.cooling_base = Duration::from_secs(6), "cooling base 6s is longer than its cap 5s"),
             (|s| s.max_waiters = 0, "max_waiters 0 is not within"),
         ];
         for (change, expected) in table {
             let error = settings(change).unwrap_err().to_string();
-            assert!(
-                error.starts_with(r#"cache "users": "#) && error.contains(expected),
-                "{error} / {expected}"
-            );
+            assert!(error.starts_with(r#"cache "users": "#) && error.contains(expected), "{error} / {expected}");
         }
         for name in ["", "Users", "a b", "é", &"x".repeat(65)] {
-            assert_eq!(
-                Settings::new(Ttl::fresh_for(MS * 1_000))
-                    .check(name)
-                    .unwrap_err()
-                    .field(),
-                "name"
-            );
+            assert_eq!(Settings::new(Ttl::fresh_for(MS * 1_000)).check(name).unwrap_err().field(), "name");
         }
     }
 }

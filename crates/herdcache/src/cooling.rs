@@ -43,10 +43,7 @@ pub(crate) struct Windows {
 
 impl<K: 'static, E: 'static> Cooling<K, E> {
     pub(crate) fn new(places: usize) -> Self {
-        Self {
-            rows: HashTable::new(),
-            places: places.max(1),
-        }
+        Self { rows: HashTable::new(), places: places.max(1) }
     }
 
     /// E1: whether the key cools now.
@@ -54,13 +51,8 @@ impl<K: 'static, E: 'static> Cooling<K, E> {
     where
         K: Borrow<Q>,
     {
-        let cold = self
-            .rows
-            .find(hash, |cold| cold.hash == hash && cold.key.borrow() == key)?;
-        (now < cold.until).then(|| StillCooling {
-            last: cold.last.clone(),
-            until: cold.until,
-        })
+        let cold = self.rows.find(hash, |cold| cold.hash == hash && cold.key.borrow() == key)?;
+        (now < cold.until).then(|| StillCooling { last: cold.last.clone(), until: cold.until })
     }
 
     /// E1: one load more has failed. Gives until when the key cools.
@@ -77,13 +69,7 @@ impl<K: 'static, E: 'static> Cooling<K, E> {
             return cold.until;
         }
         self.make_room();
-        let cold = Cold {
-            key,
-            hash,
-            failures: 1,
-            until: until(1),
-            last,
-        };
+        let cold = Cold { key, hash, failures: 1, until: until(1), last };
         let until = cold.until;
         self.rows.insert_unique(hash, cold, |cold| cold.hash);
         until
@@ -94,10 +80,7 @@ impl<K: 'static, E: 'static> Cooling<K, E> {
     where
         K: Borrow<Q>,
     {
-        if let Ok(found) = self
-            .rows
-            .find_entry(hash, |cold| cold.hash == hash && cold.key.borrow() == key)
-        {
+        if let Ok(found) = self.rows.find_entry(hash, |cold| cold.hash == hash && cold.key.borrow() == key) {
             graveyard::keep(found.remove().0);
         }
     }
@@ -107,16 +90,9 @@ impl<K: 'static, E: 'static> Cooling<K, E> {
         if self.rows.len() < self.places {
             return;
         }
-        let first = self
-            .rows
-            .iter()
-            .min_by_key(|cold| cold.until)
-            .map(|cold| (cold.hash, cold.until));
+        let first = self.rows.iter().min_by_key(|cold| cold.until).map(|cold| (cold.hash, cold.until));
         if let Some((hash, until)) = first {
-            if let Ok(found) = self
-                .rows
-                .find_entry(hash, |cold| cold.hash == hash && cold.until == until)
-            {
+            if let Ok(found) = self.rows.find_entry(hash, |cold| cold.hash == hash && cold.until == until) {
                 graveyard::keep(found.remove().0);
             }
         }
@@ -127,10 +103,7 @@ impl<K: 'static, E: 'static> Cooling<K, E> {
 mod tests {
     use super::*;
 
-    const WINDOWS: Windows = Windows {
-        base: Duration::from_millis(100),
-        cap: Duration::from_secs(1),
-    };
+    const WINDOWS: Windows = Windows { base: Duration::from_millis(100), cap: Duration::from_secs(1) };
 
     fn failure() -> Failure<()> {
         Failure::Contract { what: "test" }
@@ -140,9 +113,7 @@ mod tests {
     #[test]
     fn e1_windows_double_until_a_success() {
         let mut cooling = Cooling::<u64, ()>::new(4);
-        let lengths: Vec<u64> = (0..5)
-            .map(|_| cooling.failed(1, 1, failure(), 0, WINDOWS) / 1_000_000)
-            .collect();
+        let lengths: Vec<u64> = (0..5).map(|_| cooling.failed(1, 1, failure(), 0, WINDOWS) / 1_000_000).collect();
         for (length, base) in lengths.iter().zip([100, 200, 400, 800, 1_000]) {
             assert!((base..=base * 3 / 2).contains(length), "{lengths:?}");
         }

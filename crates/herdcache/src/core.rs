@@ -32,6 +32,7 @@ use crate::herd::Herds;
 use crate::hotkeys::{HotKeys, Seen};
 use crate::key::{Key, KeyNames};
 use crate::measures::Measures;
+use crate::origin::call::Errand;
 use crate::store::moka::MokaStore;
 use crate::store::{Leavings, Store};
 use landed::LandedRing;
@@ -65,10 +66,7 @@ static NEXT_FLIGHT: AtomicU64 = AtomicU64::new(1);
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
     pub(crate) fn new(name: String, settings: Settings, measures: Measures, gate: Gate, names: KeyNames<K>) -> Self {
         let account = Arc::new(Account::new());
-        let leavings = Arc::new(Leavings {
-            account: Arc::clone(&account),
-            ghosts: Ghosts::default(),
-        });
+        let leavings = Arc::new(Leavings { account: Arc::clone(&account), ghosts: Ghosts::default() });
         let hasher = RandomState::default();
         let now = clock::exact();
         Self {
@@ -139,6 +137,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Relaxed)
+    }
+
+    /// What a load of this key is about.
+    pub(crate) fn errand(&self, hash: u64) -> Errand {
+        Errand { cache: Arc::as_ptr(&self.account).addr(), hash }
     }
 
     pub(crate) fn next_flight() -> u64 {

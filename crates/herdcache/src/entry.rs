@@ -85,23 +85,16 @@ impl Stamps {
 
     #[inline]
     pub(crate) fn bounds(&self) -> Bounds {
-        Bounds {
-            soft: self.soft.load(Relaxed),
-            hard: self.hard.load(Relaxed),
-            last: self.last.load(Relaxed),
-        }
+        Bounds { soft: self.soft.load(Relaxed), hard: self.hard.load(Relaxed), last: self.last.load(Relaxed) }
     }
 
     #[inline]
     pub(crate) fn judge(&self, now: Moment) -> Freshness {
         // Most readers need one comparison and one load.
-        if now < self.soft.load(Relaxed) {
-            Freshness::Fresh
-        } else {
-            self.bounds().judge(now)
-        }
+        if now < self.soft.load(Relaxed) { Freshness::Fresh } else { self.bounds().judge(now) }
     }
 
+    #[cfg(feature = "lab")]
     /// Moves every bound that lies ahead to `now`: the value is expired from here on.
     pub(crate) fn expire(&self, now: Moment) {
         for bound in [&self.soft, &self.hard, &self.last] {

@@ -81,9 +81,7 @@ impl<E> Clone for Failure<E> {
             Self::Origin(error) => Self::Origin(Arc::clone(error)),
             Self::OriginTimeout { limit } => Self::OriginTimeout { limit: *limit },
             Self::Deadline { limit } => Self::Deadline { limit: *limit },
-            Self::Panicked { message } => Self::Panicked {
-                message: Arc::clone(message),
-            },
+            Self::Panicked { message } => Self::Panicked { message: Arc::clone(message) },
             Self::Contract { what } => Self::Contract { what },
         }
     }
@@ -93,14 +91,8 @@ impl<E> Clone for GetError<E> {
     fn clone(&self) -> Self {
         match self {
             Self::Failed(failure) => Self::Failed(failure.clone()),
-            Self::Cooling { last, retry_in } => Self::Cooling {
-                last: last.clone(),
-                retry_in: *retry_in,
-            },
-            Self::Rejected { reason, retry_in } => Self::Rejected {
-                reason: *reason,
-                retry_in: *retry_in,
-            },
+            Self::Cooling { last, retry_in } => Self::Cooling { last: last.clone(), retry_in: *retry_in },
+            Self::Rejected { reason, retry_in } => Self::Rejected { reason: *reason, retry_in: *retry_in },
             Self::WaitTimeout { limit } => Self::WaitTimeout { limit: *limit },
             Self::Reentrant => Self::Reentrant,
             Self::Closed => Self::Closed,
@@ -122,11 +114,7 @@ impl<E> GetError<E> {
     /// The origin's own error, if it gave one: now, or in the load whose failure is being shared.
     pub fn origin(&self) -> Option<&Arc<E>> {
         match self {
-            Self::Failed(Failure::Origin(error))
-            | Self::Cooling {
-                last: Failure::Origin(error),
-                ..
-            } => Some(error),
+            Self::Failed(Failure::Origin(error)) | Self::Cooling { last: Failure::Origin(error), .. } => Some(error),
             Self::Failed(_)
             | Self::Cooling { .. }
             | Self::Rejected { .. }

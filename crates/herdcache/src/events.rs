@@ -54,14 +54,7 @@ impl Budget {
 }
 
 static RING_OF_PROCESS: Ring = Ring {
-    inner: Mutex::new(Inner {
-        next: 1,
-        events: VecDeque::new(),
-        budget: Budget {
-            second: 0,
-            told: Vec::new(),
-        },
-    }),
+    inner: Mutex::new(Inner { next: 1, events: VecDeque::new(), budget: Budget { second: 0, told: Vec::new() } }),
     dropped: AtomicU64::new(0),
 };
 
@@ -92,11 +85,7 @@ impl Ring {
         event.seq = inner.next;
         inner.next += 1;
         inner.events.push_back(Arc::new(event.clone()));
-        let overwritten = if inner.events.len() > RING {
-            inner.events.pop_front()
-        } else {
-            None
-        };
+        let overwritten = if inner.events.len() > RING { inner.events.pop_front() } else { None };
         drop(inner);
         if overwritten.is_some() {
             self.dropped.fetch_add(1, Relaxed);
@@ -135,11 +124,7 @@ pub struct Events {
 
 impl Events {
     pub(crate) fn new(subject: String) -> Self {
-        Self {
-            subject,
-            next: ring().next(),
-            missed: 0,
-        }
+        Self { subject, next: ring().next(), missed: 0 }
     }
 
     /// Events since the last call, oldest first; never waits.
@@ -152,10 +137,7 @@ impl Events {
             self.missed += first.seq.saturating_sub(self.next);
         }
         self.next = next;
-        events
-            .into_iter()
-            .filter(|event| event.subject == self.subject)
-            .collect()
+        events.into_iter().filter(|event| event.subject == self.subject).collect()
     }
 
     /// Events of the whole process that were overwritten before this reader came for them.
@@ -170,11 +152,7 @@ mod tests {
 
     fn private() -> Ring {
         Ring {
-            inner: Mutex::new(Inner {
-                next: 1,
-                events: VecDeque::new(),
-                budget: Budget::default(),
-            }),
+            inner: Mutex::new(Inner { next: 1, events: VecDeque::new(), budget: Budget::default() }),
             dropped: AtomicU64::new(0),
         }
     }

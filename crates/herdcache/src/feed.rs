@@ -33,19 +33,12 @@ pub fn serve_feed(service: &str) -> io::Result<Feed> {
         "off" => return Ok(Feed { publisher: None }),
         "" | "unix" => Listen::Unix(socket::default_path(service)),
         other => match other.strip_prefix("tcp:") {
-            Some(address) => Listen::Tcp {
-                address: parse_address(address)?,
-                token: None,
-            },
+            Some(address) => Listen::Tcp { address: parse_address(address)?, token: None },
             None => Listen::Unix(other.into()),
         },
     };
-    let source = Account {
-        process: process(service),
-    };
-    Ok(Feed {
-        publisher: Some(Publisher::start(listen, Arc::new(source))?),
-    })
+    let source = Account { process: process(service) };
+    Ok(Feed { publisher: Some(Publisher::start(listen, Arc::new(source))?) })
 }
 
 fn parse_address(text: &str) -> io::Result<std::net::SocketAddr> {
@@ -81,9 +74,7 @@ impl Feed {
 
 impl fmt::Debug for Feed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Feed")
-            .field("address", &self.address().map(ToString::to_string))
-            .finish()
+        f.debug_struct("Feed").field("address", &self.address().map(ToString::to_string)).finish()
     }
 }
 
@@ -94,19 +85,14 @@ struct Account {
 
 impl Source for Account {
     fn hello(&self) -> Hello {
-        let (caches, gates) = registry::configs();
+        let (caches, gates) = registry::process_config();
         Hello {
             v: VERSION,
             min: VERSION[0],
             lib: concat!("herdcache ", env!("CARGO_PKG_VERSION")).to_owned(),
             process: self.process.clone(),
-            clock: Clock {
-                mono_us: clock::exact() / 1_000,
-                unix_us: clock::unix_us(),
-            },
-            caps: ["flights", "hot_keys", "conditions", "events", "past"]
-                .map(String::from)
-                .to_vec(),
+            clock: Clock { mono_us: clock::exact() / 1_000, unix_us: clock::unix_us() },
+            caps: ["flights", "hot_keys", "conditions", "events", "past"].map(String::from).to_vec(),
             caches,
             gates,
         }
@@ -120,15 +106,7 @@ impl Source for Account {
         let (events, next) = events::ring().read(since, most);
         // Numbers start at 1, so that a reader who asks from 0 has missed nothing before that.
         let wanted = since.max(1);
-        let lag = events
-            .first()
-            .map(|event| event.seq)
-            .filter(|first| *first > wanted)
-            .map(|first| (wanted, first));
-        Batch {
-            events: events.iter().map(|event| (**event).clone()).collect(),
-            lag,
-            next,
-        }
+        let lag = events.first().map(|event| event.seq).filter(|first| *first > wanted).map(|first| (wanted, first));
+        Batch { events: events.iter().map(|event| (**event).clone()).collect(), lag, next }
     }
 }

@@ -90,16 +90,7 @@ pub(crate) struct Opening<K, V: Send + Sync + 'static> {
 
 impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
     pub(crate) fn new(opening: Opening<K, V>) -> Self {
-        let Opening {
-            id,
-            key,
-            hash,
-            trigger,
-            cause,
-            started,
-            deadline,
-            previous,
-        } = opening;
+        let Opening { id, key, hash, trigger, cause, started, deadline, previous } = opening;
         Self {
             id,
             key,
@@ -142,10 +133,7 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
             return Joined::Landed;
         }
         match waiters.add(waker, most) {
-            Some(slot) => Joined::Waiting {
-                slot: Slot(slot),
-                waiters: waiters.len(),
-            },
+            Some(slot) => Joined::Waiting { slot: Slot(slot), waiters: waiters.len() },
             None => Joined::Full,
         }
     }
@@ -159,11 +147,7 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
         let fresh = waker.clone();
         let replaced = {
             let mut waiters = self.waiters.lock();
-            if self.landed.get().is_none() {
-                waiters.renew(slot.0, fresh)
-            } else {
-                None
-            }
+            if self.landed.get().is_none() { waiters.renew(slot.0, fresh) } else { None }
         };
         drop(replaced);
         self.landed.get()
@@ -239,6 +223,11 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
 
     pub(crate) fn set_stage(&self, stage: Stage) {
         self.stage.store(stage_code(stage), Relaxed);
+    }
+
+    /// L2: whether it waits for older loads of its key to end.
+    pub(crate) fn is_held(&self) -> bool {
+        self.stage.load(Relaxed) == stage_code(Stage::Held)
     }
 
     /// How far it has come, for display.

@@ -39,11 +39,7 @@ impl Bounds {
     pub(crate) fn new(born: Moment, ttl: &Ttl, jitter: f64, unit: f64) -> Self {
         let fresh = shorten(ttl.fresh_for, jitter, unit);
         let soft = born.saturating_add(fresh);
-        Self {
-            soft,
-            hard: soft.saturating_add(nanos(ttl.stale_for)),
-            last: soft.saturating_add(nanos(ttl.last_for())),
-        }
+        Self { soft, hard: soft.saturating_add(nanos(ttl.stale_for)), last: soft.saturating_add(nanos(ttl.last_for())) }
     }
 
     /// F1: what the value is at `now`.
@@ -61,11 +57,7 @@ impl Bounds {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the product lies between 0 and the TTL"
-)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the product lies between 0 and the TTL")]
 fn shorten(fresh_for: Duration, jitter: f64, unit: f64) -> u64 {
     let full = nanos(fresh_for);
     let cut = (full as f64 * jitter.clamp(0.0, 0.5) * unit.clamp(0.0, 1.0)) as u64;
@@ -92,11 +84,7 @@ pub(crate) fn refresh_early(now: Moment, soft: Moment, load_ns: u64, beta: f64, 
 pub(crate) fn cooling_window(base: Duration, cap: Duration, failures: u32, unit: f64) -> u64 {
     let doublings = failures.saturating_sub(1).min(32);
     let window = nanos(base).saturating_mul(1_u64 << doublings).min(nanos(cap));
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "at most half of the window"
-    )]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most half of the window")]
     let spread = (window as f64 * 0.5 * unit.clamp(0.0, 1.0)) as u64;
     window.saturating_add(spread)
 }

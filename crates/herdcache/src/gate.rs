@@ -136,14 +136,13 @@ impl Gate {
             inner.results.add(PermitResult::Granted);
             return Admission::Granted(self.grant(permit, PermitClass::Foreground));
         }
-        match Place::take(self) {
-            Some(place) => Admission::Queued(place),
-            None => {
-                inner.results.add(PermitResult::QueueFull);
-                inner.conditions.rejected();
-                self.check(clock::exact());
-                Admission::Refused(RejectReason::QueueFull)
-            }
+        if let Some(place) = Place::take(self) {
+            Admission::Queued(place)
+        } else {
+            inner.results.add(PermitResult::QueueFull);
+            inner.conditions.rejected();
+            self.check(clock::exact());
+            Admission::Refused(RejectReason::QueueFull)
         }
     }
 
@@ -250,10 +249,7 @@ impl Inner {
 
 impl fmt::Debug for Gate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gate")
-            .field("name", &self.0.name)
-            .field("settings", &self.0.settings)
-            .finish_non_exhaustive()
+        f.debug_struct("Gate").field("name", &self.0.name).field("settings", &self.0.settings).finish_non_exhaustive()
     }
 }
 

@@ -26,9 +26,7 @@ pub(crate) struct Vigil {
 impl Vigil {
     pub(crate) fn open() -> Self {
         DEPTH.with(|depth| depth.set(depth.get() + 1));
-        Self {
-            _local: std::marker::PhantomData,
-        }
+        Self { _local: std::marker::PhantomData }
     }
 }
 

@@ -130,13 +130,7 @@ impl Herds {
 
     /// What has started and not ended, with its latest figures.
     pub(crate) fn active(&self) -> Vec<Event> {
-        let mut active: Vec<Event> = self
-            .book
-            .lock()
-            .flying
-            .values()
-            .map(|herd| herd.event.clone())
-            .collect();
+        let mut active: Vec<Event> = self.book.lock().flying.values().map(|herd| herd.event.clone()).collect();
         active.extend(self.watch.lock().active());
         active
     }
@@ -175,20 +169,9 @@ impl Herds {
         }
         let now = crate::clock::exact();
         // Many loads of one key at once are what single-flight is there to prevent.
-        let severity = if crowd.loads >= threshold {
-            Severity::Critical
-        } else {
-            Severity::Info
-        };
+        let severity = if crowd.loads >= threshold { Severity::Critical } else { Severity::Info };
         let event = events::tell(&core.name, severity, now, fact);
-        book.flying.insert(
-            flight.hash,
-            Flying {
-                event,
-                since: now,
-                peak: crowd,
-            },
-        );
+        book.flying.insert(flight.hash, Flying { event, since: now, peak: crowd });
         self.flying.store(book.flying.len(), Relaxed);
     }
 
@@ -224,11 +207,7 @@ impl Herds {
         let took_ns = now.saturating_sub(herd.since.min(flight.started));
         let peak = herd.peak.waiters.max(flight.most_waiting());
         let late = took_ns > (flight.deadline - flight.started) / 2;
-        let severity = if late || herd.peak.loads > 1 {
-            Severity::Warn
-        } else {
-            Severity::Info
-        };
+        let severity = if late || herd.peak.loads > 1 { Severity::Warn } else { Severity::Info };
         let fact = Fact::HerdEnded(HerdEnd {
             flight: flight.id,
             key: core.names.show(&flight.key),
@@ -251,17 +230,10 @@ impl Book {
     /// Time since the last herd of this key in µs, and how often it has come at that distance.
     fn end(&mut self, hash: u64, now: Moment) -> (u64, u64) {
         if self.last.len() >= REMEMBERED && !self.last.contains_key(&hash) {
-            let oldest = self
-                .last
-                .iter()
-                .min_by_key(|(_, last)| last.ended)
-                .map(|(hash, _)| *hash);
+            let oldest = self.last.iter().min_by_key(|(_, last)| last.ended).map(|(hash, _)| *hash);
             oldest.and_then(|hash| self.last.remove(&hash));
         }
-        let known = self
-            .last
-            .get(&hash)
-            .map(|last| (now.saturating_sub(last.ended), last.distance, last.repeats));
+        let known = self.last.get(&hash).map(|last| (now.saturating_sub(last.ended), last.distance, last.repeats));
         let (distance, repeats) = match known {
             // About the same distance as before: within a fifth.
             Some((distance, before, repeats)) if before > 0 && distance.abs_diff(before) <= before / 5 => {
@@ -270,14 +242,7 @@ impl Book {
             Some((distance, ..)) => (distance, 1),
             None => (0, 0),
         };
-        self.last.insert(
-            hash,
-            Last {
-                ended: now,
-                distance,
-                repeats,
-            },
-        );
+        self.last.insert(hash, Last { ended: now, distance, repeats });
         (distance / 1_000, repeats)
     }
 }

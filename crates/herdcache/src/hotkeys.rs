@@ -79,10 +79,7 @@ impl<K> HotKeys<K> {
                 before_began: now,
             })
         };
-        Self {
-            shards: std::array::from_fn(windows),
-            skipped: AtomicU64::new(0),
-        }
+        Self { shards: std::array::from_fn(windows), skipped: AtomicU64::new(0) }
     }
 
     /// A sampled request.
@@ -115,11 +112,7 @@ impl<K> HotKeys<K> {
 
     /// The `most` hottest keys.
     pub(crate) fn top(&self, most: usize, now: Moment) -> Top<K> {
-        let mut top = Top {
-            keys: Vec::new(),
-            requests: 0,
-            window_ns: 0,
-        };
+        let mut top = Top { keys: Vec::new(), requests: 0, window_ns: 0 };
         for shard in &self.shards {
             let mut windows = shard.lock();
             let over = windows.turn(now);
@@ -154,11 +147,7 @@ impl<K> Windows<K> {
         // After a long silence both windows are over.
         let silent = now.saturating_sub(self.began) >= 2 * WINDOW_NS;
         let over = std::mem::replace(&mut self.now, Summary::new(SLOTS / SHARDS));
-        let (before, forgotten) = if silent {
-            (Summary::new(0), over)
-        } else {
-            (over, Summary::new(0))
-        };
+        let (before, forgotten) = if silent { (Summary::new(0), over) } else { (over, Summary::new(0)) };
         let oldest = std::mem::replace(&mut self.before, before);
         self.before_began = if silent { now } else { self.began };
         self.began = now;

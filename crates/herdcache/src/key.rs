@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use siphasher::sip::SipHasher24;
 
@@ -71,19 +72,20 @@ pub(crate) struct KeyNames<K> {
 
 impl<K: Key> KeyNames<K> {
     pub(crate) fn new(cache: &str, view: KeyView<K>) -> Self {
-        Self {
-            cache: cache.to_owned(),
-            view,
-            secret: secret(),
-        }
+        Self { cache: cache.to_owned(), view, secret: secret() }
     }
 
     pub(crate) fn view(&self) -> &KeyView<K> {
         &self.view
     }
 
-    /// The key as the application lets it be seen.
+    /// The key as the application lets it be seen. Never panics, whatever the application's code does.
     pub(crate) fn show(&self, key: &K) -> String {
+        let shown = catch_unwind(AssertUnwindSafe(|| self.show_or_panic(key)));
+        shown.unwrap_or_else(|_| "(its view panicked)".to_owned())
+    }
+
+    fn show_or_panic(&self, key: &K) -> String {
         let shown = match &self.view {
             KeyView::Hash => return format!("{:016x}", self.hash(key)),
             KeyView::Plain => plain(key),
@@ -145,15 +147,8 @@ mod tests {
     /// K1: parts that a joining separator would confuse stay apart.
     #[test]
     fn k1_key_text_is_injective() {
-        let keys = [
-            ("a", "b\",\"c"),
-            ("a\",\"b", "c"),
-            ("a,b", "c"),
-            ("a", "b,c"),
-            ("", "a,b,c"),
-            ("a\0", "b"),
-            ("a", "\0b"),
-        ];
+        let keys =
+            [("a", "b\",\"c"), ("a\",\"b", "c"), ("a,b", "c"), ("a", "b,c"), ("", "a,b,c"), ("a\0", "b"), ("a", "\0b")];
         let texts: std::collections::HashSet<String> = keys.iter().map(|key| text("cache", key)).collect();
         assert_eq!(texts.len(), keys.len());
         assert_ne!(text("a", &"b"), text("ab", &""));
@@ -171,10 +166,7 @@ mod tests {
         assert_eq!(shown, KeyNames::new("users", KeyView::Hash).show(&key));
         assert_ne!(shown, orders.show(&key));
         assert_eq!(KeyNames::new("users", KeyView::Plain).show(&key), key);
-        assert_eq!(
-            KeyNames::new("users", KeyView::With(|key: &String| key.len().to_string())).show(&key),
-            "17"
-        );
+        assert_eq!(KeyNames::new("users", KeyView::With(|key: &String| key.len().to_string())).show(&key), "17");
     }
 
     /// K1: a key that JSON cannot hold is still shown, and apart from others.

@@ -92,6 +92,6 @@ pub use loaded::Loaded;
 #[cfg(feature = "lab")]
 pub use measures::Switch;
 pub use origin::{BlockingError, LoadContext, Origin};
-pub use registry::process_snapshot;
+pub use registry::{process_config, process_snapshot};
 pub use spread::{Reach, Spread};
 pub use ttl::Ttl;

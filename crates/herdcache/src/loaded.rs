@@ -41,12 +41,7 @@ impl<V> Loaded<V> {
 
     /// There is none. Remembered for the cache's `negative_ttl`.
     pub fn absent() -> Self {
-        Self {
-            value: None,
-            fresh_for: None,
-            stale_for: None,
-            keep: Keep::Store,
-        }
+        Self { value: None, fresh_for: None, stale_for: None, keep: Keep::Store }
     }
 
     /// Fresh for this long instead of the cache's `fresh_for` (or, when absent, instead of `negative_ttl`).
@@ -101,11 +96,6 @@ impl<V> From<Option<V>> for Loaded<V> {
 
 impl<V> From<Arc<V>> for Loaded<V> {
     fn from(value: Arc<V>) -> Self {
-        Self {
-            value: Some(value),
-            fresh_for: None,
-            stale_for: None,
-            keep: Keep::Store,
-        }
+        Self { value: Some(value), fresh_for: None, stale_for: None, keep: Keep::Store }
     }
 }

@@ -51,11 +51,7 @@ impl Measures {
     /// Measures that are off.
     pub(crate) fn off(&self) -> Vec<Measure> {
         let policy = self.read();
-        Measure::all()
-            .iter()
-            .copied()
-            .filter(|measure| !policy.has(*measure))
-            .collect()
+        Measure::all().iter().copied().filter(|measure| !policy.has(*measure)).collect()
     }
 }
 

@@ -88,13 +88,7 @@ pub struct LoadContext<K, V> {
 
 impl<K, V> LoadContext<K, V> {
     pub(crate) fn new(key: K, trigger: FlightTrigger, cause: Option<MissCause>, call: Arc<Call>) -> Self {
-        Self {
-            key,
-            trigger,
-            cause,
-            call,
-            value: std::marker::PhantomData,
-        }
+        Self { key, trigger, cause, call, value: std::marker::PhantomData }
     }
 
     /// The key to load.
@@ -149,18 +143,13 @@ impl<K, V> LoadContext<K, V> {
             let _part = part;
             work()
         });
-        done.await.map_err(|error| BlockingError {
-            panicked: error.is_panic(),
-        })
+        done.await.map_err(|error| BlockingError { panicked: error.is_panic() })
     }
 }
 
 impl<K: fmt::Debug, V> fmt::Debug for LoadContext<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LoadContext")
-            .field("key", &self.key)
-            .field("trigger", &self.trigger)
-            .finish_non_exhaustive()
+        f.debug_struct("LoadContext").field("key", &self.key).field("trigger", &self.trigger).finish_non_exhaustive()
     }
 }
 
@@ -172,11 +161,7 @@ pub struct BlockingError {
 
 impl fmt::Display for BlockingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.panicked {
-            "blocking work panicked"
-        } else {
-            "the runtime shut down before blocking work"
-        })
+        f.write_str(if self.panicked { "blocking work panicked" } else { "the runtime shut down before blocking work" })
     }
 }
 

@@ -42,10 +42,7 @@ struct Registry {
     gates: Vec<(String, Weak<gate::Inner>)>,
 }
 
-static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
-    caches: Vec::new(),
-    gates: Vec::new(),
-});
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry { caches: Vec::new(), gates: Vec::new() });
 static SNAPSHOTS: AtomicU64 = AtomicU64::new(0);
 
 /// Builds a cache and lists it under its name, or as `name~2` if that is taken.
@@ -78,33 +75,22 @@ pub(crate) fn add_gate(name: &str, build: impl FnOnce(String) -> Arc<gate::Inner
 }
 
 fn free_name(name: &str, taken: impl Fn(&str) -> bool) -> String {
-    if !taken(name) {
-        return name.to_owned();
+    let mut free = name.to_owned();
+    let mut number = 1_u32;
+    while taken(&free) {
+        number += 1;
+        free = format!("{name}~{number}");
     }
-    let numbered = |number: u32| format!("{name}~{number}");
-    (2..)
-        .map(numbered)
-        .find(|name| !taken(name))
-        .unwrap_or_else(|| name.to_owned())
+    free
 }
 
 /// Live caches. The list is copied out, so that nothing is asked under its lock.
 fn caches() -> Vec<Arc<dyn Observed>> {
-    REGISTRY
-        .lock()
-        .caches
-        .iter()
-        .filter_map(|(_, cache)| cache.upgrade())
-        .collect()
+    REGISTRY.lock().caches.iter().filter_map(|(_, cache)| cache.upgrade()).collect()
 }
 
 fn gates() -> Vec<Arc<gate::Inner>> {
-    REGISTRY
-        .lock()
-        .gates
-        .iter()
-        .filter_map(|(_, gate)| gate.upgrade())
-        .collect()
+    REGISTRY.lock().gates.iter().filter_map(|(_, gate)| gate.upgrade()).collect()
 }
 
 /// The account of every live cache and gate of this process.
@@ -122,8 +108,8 @@ pub fn process_snapshot() -> Snapshot {
     }
 }
 
-/// Effective settings of every live cache and gate.
-pub(crate) fn configs() -> (Vec<CacheConfig>, Vec<GateConfig>) {
+/// Effective settings of every live cache and gate of this process.
+pub fn process_config() -> (Vec<CacheConfig>, Vec<GateConfig>) {
     let caches = caches().iter().map(|cache| cache.config()).collect();
     let gates = gates().iter().map(|gate| gate.config()).collect();
     (caches, gates)

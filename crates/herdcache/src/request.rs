@@ -39,9 +39,6 @@ mod tests {
         Request::begin(&account).end(Outcome::Loaded);
         drop(Request::begin(&account));
         let (begun, outcomes) = account.requests();
-        assert_eq!(
-            (begun, outcomes[Outcome::Loaded], outcomes[Outcome::Cancelled]),
-            (2, 1, 1)
-        );
+        assert_eq!((begun, outcomes[Outcome::Loaded], outcomes[Outcome::Cancelled]), (2, 1, 1));
     }
 }

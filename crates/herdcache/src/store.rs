@@ -5,6 +5,10 @@
 //! leaves exactly once, with a word on whether room or a writer asked for it.
 
 pub(crate) mod moka;
+#[cfg(test)]
+pub(crate) mod quick;
+#[cfg(test)]
+mod tests;
 
 use std::borrow::Borrow;
 use std::hash::Hash;
@@ -42,6 +46,7 @@ pub(crate) trait Store<K, V: Send + Sync + 'static>: Send + Sync + 'static {
     /// Does pending maintenance, so that counts and causes are exact.
     fn settle(&self);
     /// Shows every entry.
+    #[cfg(feature = "lab")]
     fn each(&self, visit: &mut dyn FnMut(&K, &Stored<V>));
 }
 

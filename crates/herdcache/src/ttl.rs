@@ -20,6 +20,7 @@ use std::time::Duration;
 /// const USERS: Ttl = Ttl::fresh_for(Duration::from_secs(60)).stale_for(Duration::from_secs(300));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "the fields are named like the setters that users know")]
 pub struct Ttl {
     pub(crate) fresh_for: Duration,
     pub(crate) stale_for: Duration,
@@ -31,11 +32,7 @@ impl Ttl {
     ///
     /// Longer: older data. Shorter: more loads.
     pub const fn fresh_for(fresh_for: Duration) -> Self {
-        Self {
-            fresh_for,
-            stale_for: Duration::ZERO,
-            stale_if_error_for: None,
-        }
+        Self { fresh_for, stale_for: Duration::ZERO, stale_if_error_for: None }
     }
 
     /// Answered this much longer while a refresh runs. Default 0, at most 10 years.
@@ -59,7 +56,6 @@ impl Ttl {
 
     /// How long past freshness a value may be answered if loads fail: never shorter than `stale_for`.
     pub(crate) fn last_for(&self) -> Duration {
-        self.stale_if_error_for
-            .map_or(self.stale_for, |limit| limit.max(self.stale_for))
+        self.stale_if_error_for.map_or(self.stale_for, |limit| limit.max(self.stale_for))
     }
 }

@@ -99,10 +99,7 @@ fn tcp(text: &str) -> Result<Address, AddressError> {
         return Err(AddressError::OnlyNumber);
     }
     let (host, port) = text.rsplit_once(':').ok_or(AddressError::NoPort)?;
-    let bare = host
-        .strip_prefix('[')
-        .and_then(|inner| inner.strip_suffix(']'))
-        .unwrap_or(host);
+    let bare = host.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')).unwrap_or(host);
     if bare.is_empty() {
         return Err(AddressError::Empty);
     }
@@ -111,10 +108,7 @@ fn tcp(text: &str) -> Result<Address, AddressError> {
         return Err(AddressError::NoPort);
     }
     match port.parse() {
-        Ok(port) if port > 0 => Ok(Address::Tcp {
-            host: bare.to_owned(),
-            port,
-        }),
+        Ok(port) if port > 0 => Ok(Address::Tcp { host: bare.to_owned(), port }),
         Ok(_) | Err(_) => Err(AddressError::BadPort),
     }
 }
@@ -139,10 +133,7 @@ mod tests {
     use super::*;
 
     fn tcp(host: &str, port: u16) -> Address {
-        Address::Tcp {
-            host: host.into(),
-            port,
-        }
+        Address::Tcp { host: host.into(), port }
     }
 
     #[test]

@@ -42,21 +42,13 @@ pub struct StreamOptions {
 
 impl Default for StreamOptions {
     fn default() -> Self {
-        Self {
-            hz: 4.0,
-            since: None,
-            token: None,
-        }
+        Self { hz: 4.0, since: None, token: None }
     }
 }
 
 impl StreamOptions {
     fn hz(&self) -> f64 {
-        if self.hz.is_finite() {
-            self.hz.clamp(0.1, 20.0)
-        } else {
-            Self::default().hz
-        }
+        if self.hz.is_finite() { self.hz.clamp(0.1, 20.0) } else { Self::default().hz }
     }
 
     fn path(&self) -> String {
@@ -106,10 +98,7 @@ pub async fn fetch(address: &Address, token: Option<&Token>) -> Result<(Hello, S
     let lines = Lines::new(address.clone(), answer, ANSWER_WITHIN);
     match timeout(SILENCE, assemble(lines)).await {
         Ok(result) => result?.ok_or_else(|| AttachError::broken(address, "the snapshot ended early")),
-        Err(_) => Err(AttachError::Timeout {
-            address: address.clone(),
-            limit: SILENCE,
-        }),
+        Err(_) => Err(AttachError::Timeout { address: address.clone(), limit: SILENCE }),
     }
 }
 

@@ -36,11 +36,7 @@ pub fn bucket_of(us: u64) -> usize {
         return BUCKETS - 1;
     }
     // The two bits below the leading one choose the step.
-    let step = if doubling >= 2 {
-        us >> (doubling - 2)
-    } else {
-        us << (2 - doubling)
-    } & 3;
+    let step = if doubling >= 2 { us >> (doubling - 2) } else { us << (2 - doubling) } & 3;
     1 + doubling * STEPS + usize::from(step.to_le_bytes()[0])
 }
 
@@ -76,11 +72,7 @@ impl Histogram {
         if self.count == 0 {
             return None;
         }
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "q is clamped to 0..=1"
-        )]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "q is clamped to 0..=1")]
         let rank = ((self.count as f64 * q.clamp(0.0, 1.0)).ceil() as u64).max(1);
         let mut seen = 0;
         for (bucket, count) in self.buckets.iter().enumerate() {
@@ -131,10 +123,7 @@ mod tests {
             let bucket = bucket_of(us);
             assert!(us <= upper_bound_us(bucket), "{us} above bucket {bucket}");
             if bucket > 0 {
-                assert!(
-                    us > upper_bound_us(bucket - 1) || us == 0,
-                    "{us} fits the bucket below {bucket}"
-                );
+                assert!(us > upper_bound_us(bucket - 1) || us == 0, "{us} fits the bucket below {bucket}");
             }
         }
     }

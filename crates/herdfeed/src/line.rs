@@ -155,28 +155,9 @@ const GATES_PER_LINE: usize = 32;
 
 /// Cuts a snapshot into lines: one for every 32 gates, one for each cache.
 pub fn snapshot_lines(snapshot: Snapshot) -> Vec<Line> {
-    let Snapshot {
-        seq,
-        mono_us,
-        unix_us,
-        caches,
-        gates,
-        next_event,
-        events_dropped,
-    } = snapshot;
-    let head = |caches, gates| Snapshot {
-        seq,
-        mono_us,
-        unix_us,
-        caches,
-        gates,
-        next_event,
-        events_dropped,
-    };
-    let mut parts: Vec<Snapshot> = gates
-        .chunks(GATES_PER_LINE)
-        .map(|gates| head(Vec::new(), gates.to_vec()))
-        .collect();
+    let Snapshot { seq, mono_us, unix_us, caches, gates, next_event, events_dropped } = snapshot;
+    let head = |caches, gates| Snapshot { seq, mono_us, unix_us, caches, gates, next_event, events_dropped };
+    let mut parts: Vec<Snapshot> = gates.chunks(GATES_PER_LINE).map(|gates| head(Vec::new(), gates.to_vec())).collect();
     if parts.is_empty() {
         parts.push(head(Vec::new(), Vec::new()));
     }
@@ -184,10 +165,7 @@ pub fn snapshot_lines(snapshot: Snapshot) -> Vec<Line> {
     let count = u32::try_from(parts.len()).unwrap_or(u32::MAX);
     (1..=count)
         .zip(parts)
-        .map(|(number, snapshot)| Line::Snap {
-            part: [number, count],
-            snapshot: Box::new(snapshot),
-        })
+        .map(|(number, snapshot)| Line::Snap { part: [number, count], snapshot: Box::new(snapshot) })
         .collect()
 }
 
@@ -226,18 +204,11 @@ mod tests {
     use crate::snapshot::{CacheSnapshot, GateSnapshot};
 
     fn sample() -> Snapshot {
-        let cache = |name: &str| CacheSnapshot {
-            name: name.into(),
-            begun: 9,
-            ..CacheSnapshot::default()
-        };
+        let cache = |name: &str| CacheSnapshot { name: name.into(), begun: 9, ..CacheSnapshot::default() };
         Snapshot {
             seq: 4,
             caches: vec![cache("a"), cache("b")],
-            gates: vec![GateSnapshot {
-                name: "g".into(),
-                ..GateSnapshot::default()
-            }],
+            gates: vec![GateSnapshot { name: "g".into(), ..GateSnapshot::default() }],
             ..Snapshot::default()
         }
     }
@@ -267,9 +238,6 @@ mod tests {
     fn a_later_kind_of_line_is_unknown_and_a_bad_one_is_an_error() {
         assert_eq!(Line::decode(br#"{"t":"meteor","size":9}"#).unwrap(), Line::Unknown);
         assert!(matches!(Line::decode(b"{"), Err(LineError::Malformed(_))));
-        assert!(matches!(
-            Line::decode(&vec![b' '; MAX_LINE + 1]),
-            Err(LineError::TooLong { .. })
-        ));
+        assert!(matches!(Line::decode(&vec![b' '; MAX_LINE + 1]), Err(LineError::TooLong { .. })));
     }
 }

@@ -40,11 +40,7 @@ struct Places {
 
 impl Places {
     fn of_this_process() -> Self {
-        let path = |name: &str| {
-            std::env::var_os(name)
-                .filter(|value| !value.is_empty())
-                .map(PathBuf::from)
-        };
+        let path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         Self {
             forced: path(ENV_SOCKET),
             // The specification of this variable tells readers to ignore relative paths.
@@ -117,13 +113,7 @@ fn search(places: &Places) -> Vec<Found> {
     let mut found: Vec<Found> = places
         .to_search()
         .into_iter()
-        .flat_map(|place| {
-            if place.is_dir() {
-                children(&place).collect()
-            } else {
-                vec![place]
-            }
-        })
+        .flat_map(|place| if place.is_dir() { children(&place).collect() } else { vec![place] })
         .filter(|path| readable_socket(path, places.uid))
         .map(describe)
         .take(MAX_FOUND)
@@ -135,53 +125,27 @@ fn search(places: &Places) -> Vec<Found> {
 
 /// What the file name of a socket tells.
 fn describe(path: PathBuf) -> Found {
-    let stem = path
-        .file_stem()
-        .map(OsString::from)
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    let named = stem
-        .rsplit_once('-')
-        .and_then(|(service, pid)| Some((service.to_owned(), pid.parse().ok()?)));
+    let stem = path.file_stem().map(OsString::from).unwrap_or_default().to_string_lossy().into_owned();
+    let named = stem.rsplit_once('-').and_then(|(service, pid)| Some((service.to_owned(), pid.parse().ok()?)));
     let (service, pid) = named.map_or((stem, None), |(service, pid)| (service, Some(pid)));
-    Found {
-        service,
-        pid,
-        address: Address::Unix(path),
-    }
+    Found { service, pid, address: Address::Unix(path) }
 }
 
 fn children(directory: &Path) -> impl Iterator<Item = PathBuf> + use<> {
-    std::fs::read_dir(directory)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
+    std::fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path())
 }
 
 fn has_prefix(path: &Path, prefix: &str) -> bool {
-    path.file_name()
-        .is_some_and(|name| name.to_string_lossy().starts_with(prefix))
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix))
 }
 
 fn file_safe(service: &str) -> String {
     let name: String = service
         .chars()
         .take(64)
-        .map(|c| {
-            if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') {
-                c
-            } else {
-                '_'
-            }
-        })
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '_' })
         .collect();
-    if name.is_empty() || name.starts_with('.') {
-        format!("_{name}")
-    } else {
-        name
-    }
+    if name.is_empty() || name.starts_with('.') { format!("_{name}") } else { name }
 }
 
 /// The user that this process acts as.

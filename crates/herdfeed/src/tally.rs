@@ -29,20 +29,14 @@ pub struct Tally<E> {
 
 impl<E> Clone for Tally<E> {
     fn clone(&self) -> Self {
-        Self {
-            counts: self.counts.clone(),
-            set: PhantomData,
-        }
+        Self { counts: self.counts.clone(), set: PhantomData }
     }
 }
 
 impl<E: ClosedSet> Tally<E> {
     /// All zero.
     pub fn new() -> Self {
-        Self {
-            counts: vec![0; E::all().len()],
-            set: PhantomData,
-        }
+        Self { counts: vec![0; E::all().len()], set: PhantomData }
     }
 
     /// Sum over all values.
@@ -58,16 +52,8 @@ impl<E: ClosedSet> Tally<E> {
     /// What was counted since `earlier`. A count that fell (another boot) gives 0.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        let counts = self
-            .counts
-            .iter()
-            .zip(&earlier.counts)
-            .map(|(now, then)| now.saturating_sub(*then))
-            .collect();
-        Self {
-            counts,
-            set: PhantomData,
-        }
+        let counts = self.counts.iter().zip(&earlier.counts).map(|(now, then)| now.saturating_sub(*then)).collect();
+        Self { counts, set: PhantomData }
     }
 
     /// Adds every count of `other`.
@@ -139,10 +125,7 @@ mod tests {
         let tally: Tally<RemovalCause> = serde_json::from_str(r#"{"evicted":3,"melted":9}"#).unwrap();
         assert_eq!(tally[RemovalCause::Evicted], 3);
         assert_eq!(tally.total(), 3);
-        assert_eq!(
-            serde_json::to_string(&tally).unwrap(),
-            r#"{"expired":0,"evicted":3,"invalidated":0,"replaced":0}"#
-        );
+        assert_eq!(serde_json::to_string(&tally).unwrap(), r#"{"expired":0,"evicted":3,"invalidated":0,"replaced":0}"#);
     }
 
     #[test]

@@ -33,10 +33,9 @@ pub enum TokenError {
 impl fmt::Display for TokenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Short => write!(
-                f,
-                "the token is shorter than {MIN_TOKEN} characters: make one with `openssl rand -hex 16`"
-            ),
+            Self::Short => {
+                write!(f, "the token is shorter than {MIN_TOKEN} characters: make one with `openssl rand -hex 16`")
+            }
             Self::NotVisible => {
                 f.write_str("the token holds a space or an invisible character: make one with `openssl rand -hex 16`")
             }
@@ -74,10 +73,7 @@ impl Token {
     }
 
     /// The header's value.
-    #[cfg_attr(
-        not(feature = "client"),
-        expect(dead_code, reason = "only the client presents tokens")
-    )]
+    #[cfg_attr(not(feature = "client"), expect(dead_code, reason = "only the client presents tokens"))]
     pub(crate) fn bearer(&self) -> String {
         format!("Bearer {}", self.0)
     }
@@ -104,10 +100,7 @@ mod tests {
     #[test]
     fn a_weak_or_unsendable_token_is_refused() {
         assert_eq!(Token::new("secret").err(), Some(TokenError::Short));
-        assert_eq!(
-            Token::new("0f6b3c1d9a8e4752 c1f0a9b7d6e5c43").err(),
-            Some(TokenError::NotVisible)
-        );
+        assert_eq!(Token::new("0f6b3c1d9a8e4752 c1f0a9b7d6e5c43").err(), Some(TokenError::NotVisible));
         assert!(Token::new(&format!("{SECRET}\n")).is_ok());
     }
 

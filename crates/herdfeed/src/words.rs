@@ -409,14 +409,7 @@ mod tests {
             "group_share",
             "origin_down",
         ]);
-        check::<StaleReason>(&[
-            "revalidating",
-            "cooling",
-            "rejected",
-            "soft_timeout",
-            "lease_held",
-            "error",
-        ]);
+        check::<StaleReason>(&["revalidating", "cooling", "rejected", "soft_timeout", "lease_held", "error"]);
         check::<RemovalCause>(&["expired", "evicted", "invalidated", "replaced"]);
         check::<DiscardReason>(&[
             "invalidated",

@@ -33,10 +33,7 @@ fn the_current_lines_are_those_of_the_golden_files() {
         }
         let golden = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let (told, golden) = (String::from_utf8_lossy(&text), String::from_utf8_lossy(&golden));
-        assert_eq!(
-            told, golden,
-            "the wire has changed: raise the minor version, or undo it"
-        );
+        assert_eq!(told, golden, "the wire has changed: raise the minor version, or undo it");
     }
 }
 
@@ -53,18 +50,11 @@ fn every_golden_file_is_read_with_nothing_unknown() {
             assert!(events.iter().all(|event| event.fact != Fact::Unknown), "{name}");
         }
         if name == format!("{}.{}.ndjson", kind(&line), VERSION[1]) {
-            assert!(
-                lines().contains(&line),
-                "{name} says something else than what was written"
-            );
+            assert!(lines().contains(&line), "{name} says something else than what was written");
         }
         kinds.insert(kind(&line));
     }
-    assert_eq!(
-        kinds,
-        lines().iter().map(kind).collect(),
-        "one file for each kind of line"
-    );
+    assert_eq!(kinds, lines().iter().map(kind).collect(), "one file for each kind of line");
 }
 
 #[test]

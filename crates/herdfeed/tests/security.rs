@@ -58,9 +58,7 @@ fn within(time: Duration, path: &Path, bytes: &[u8]) -> String {
 }
 
 fn over_tcp(address: &Address, request: &str) -> String {
-    let Address::Tcp { host, port } = address else {
-        panic!("no TCP: {address}")
-    };
+    let Address::Tcp { host, port } = address else { panic!("no TCP: {address}") };
     let stream = TcpStream::connect((host.as_str(), *port)).unwrap();
     stream.set_read_timeout(Some(LONG)).unwrap();
     answer(stream, request.as_bytes())
@@ -98,11 +96,8 @@ fn p1_a_live_socket_and_a_plain_file_are_never_replaced() {
     assert_eq!(error.kind(), ErrorKind::AddrInUse);
     assert!(error.to_string().contains("another process listens there"), "{error}");
     assert!(
-        over_unix(
-            &room.path("api-1.sock"),
-            b"GET /herd/v1/hello HTTP/1.1\r\nconnection: close\r\n\r\n"
-        )
-        .contains("200 OK")
+        over_unix(&room.path("api-1.sock"), b"GET /herd/v1/hello HTTP/1.1\r\nconnection: close\r\n\r\n")
+            .contains("200 OK")
     );
     drop(first);
 
@@ -142,21 +137,13 @@ fn p1_a_reachable_address_without_a_token_is_refused() {
 async fn p1_a_token_is_asked_for_without_detail() {
     let token = Token::new(SECRET).unwrap();
     let publisher = Publisher::start(room::loopback(Some(token.clone())), fake()).unwrap();
-    let right = StreamOptions {
-        token: Some(token.clone()),
-        ..StreamOptions::default()
-    };
+    let right = StreamOptions { token: Some(token.clone()), ..StreamOptions::default() };
     attach(publisher.address(), &right).await.unwrap();
     fetch(publisher.address(), Some(&token)).await.unwrap();
     let wrong = Token::new(&SECRET.replace('0', "1")).unwrap();
     for presented in [None, Some(&wrong)] {
         let error = fetch(publisher.address(), presented).await.unwrap_err();
-        let AttachError::Http {
-            status: 401, message, ..
-        } = &error
-        else {
-            panic!("{error}")
-        };
+        let AttachError::Http { status: 401, message, .. } = &error else { panic!("{error}") };
         assert_eq!(message, "unauthorized");
         assert!(!format!("{error} {error:?}").contains(SECRET));
     }
@@ -168,24 +155,15 @@ async fn p1_a_token_is_asked_for_without_detail() {
 fn p1_web_pages_foreign_hosts_and_writers_are_refused_over_tcp() {
     let publisher = Publisher::start(room::loopback(None), fake()).unwrap();
     let ask = |line: &str, headers: &str| {
-        let told = over_tcp(
-            publisher.address(),
-            &format!("{line} HTTP/1.1\r\n{headers}connection: close\r\n\r\n"),
-        );
+        let told = over_tcp(publisher.address(), &format!("{line} HTTP/1.1\r\n{headers}connection: close\r\n\r\n"));
         assert!(!told.to_lowercase().contains("access-control"), "{told}");
         told.get(9..12).unwrap_or_default().to_owned()
     };
     assert_eq!(ask("GET /herd/v1/hello", "host: localhost\r\n"), "200");
     assert_eq!(ask("GET /herd/v1/hello", "host: rebound.example\r\n"), "403");
     assert_eq!(ask("GET /herd/v1/hello", ""), "403");
-    assert_eq!(
-        ask("GET /herd/v1/hello", "host: localhost\r\norigin: http://localhost\r\n"),
-        "403"
-    );
-    assert_eq!(
-        ask("POST /herd/v1/hello", "host: localhost\r\ncontent-length: 0\r\n"),
-        "405"
-    );
+    assert_eq!(ask("GET /herd/v1/hello", "host: localhost\r\norigin: http://localhost\r\n"), "403");
+    assert_eq!(ask("POST /herd/v1/hello", "host: localhost\r\ncontent-length: 0\r\n"), "405");
     assert_eq!(ask("DELETE /herd/v1/stream", "host: localhost\r\n"), "405");
     assert_eq!(publisher.stats().refused, 5);
 }
@@ -208,11 +186,7 @@ fn p1_hostile_bytes_harm_nobody() {
         ("HTTP/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", ""),
     ] {
         // Nobody answers what is not asked: those two are left to the idle limit.
-        let time = if status.is_empty() {
-            Duration::from_millis(100)
-        } else {
-            LONG
-        };
+        let time = if status.is_empty() { Duration::from_millis(100) } else { LONG };
         let told = within(time, &path, bytes);
         assert_eq!(told.get(9..12).unwrap_or_default(), status, "{name}: {told}");
     }
@@ -264,9 +238,6 @@ fn p1_another_user_is_refused_even_when_the_modes_are_opened() {
         .output()
         .expect("this test needs setpriv (util-linux) and curl");
     // The count proves that it did connect. What curl makes of being hung up on depends on the moment.
-    assert!(
-        !as_nobody.status.success() && as_nobody.stdout.is_empty(),
-        "{as_nobody:?}"
-    );
+    assert!(!as_nobody.status.success() && as_nobody.stdout.is_empty(), "{as_nobody:?}");
     assert_eq!(publisher.stats().refused, 1);
 }

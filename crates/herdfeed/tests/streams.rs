@@ -19,10 +19,7 @@ use herdfeed::{Address, Line, Outcome};
 use room::Room;
 
 fn fast() -> StreamOptions {
-    StreamOptions {
-        hz: 20.0,
-        ..StreamOptions::default()
-    }
+    StreamOptions { hz: 20.0, ..StreamOptions::default() }
 }
 
 /// Reads until a line satisfies `wanted`; the client's own limits end a vain wait.
@@ -36,11 +33,7 @@ async fn until<T>(lines: &mut Lines, wanted: impl Fn(&Line) -> Option<T>) -> T {
 }
 
 fn seqs(line: &Line) -> Option<Vec<u64>> {
-    if let Line::Events { events } = line {
-        Some(events.iter().map(|event| event.seq).collect())
-    } else {
-        None
-    }
+    if let Line::Events { events } = line { Some(events.iter().map(|event| event.seq).collect()) } else { None }
 }
 
 #[tokio::test]
@@ -51,9 +44,7 @@ async fn a_reader_attaches_and_follows_over_both_kinds_of_socket() {
         fake.happen(2);
         let publisher = Publisher::start(listen, Arc::<Fake>::clone(&fake)).unwrap();
         let mut lines = attach(publisher.address(), &fast()).await.unwrap();
-        let Some(Line::Hello(hello)) = lines.next().await.unwrap() else {
-            panic!("no hello")
-        };
+        let Some(Line::Hello(hello)) = lines.next().await.unwrap() else { panic!("no hello") };
         assert_eq!(hello.process.service, "api");
         assert_eq!(until(&mut lines, seqs).await, [0, 1]);
         fake.happen(1);
@@ -86,14 +77,7 @@ async fn a_restart_is_a_bye_then_nobody_then_a_new_stream() {
     let mut lines = attach(&address, &fast()).await.unwrap();
     until(&mut lines, |line| matches!(line, Line::Snap { .. }).then_some(())).await;
     drop(publisher);
-    let why = until(&mut lines, |line| {
-        if let Line::Bye { why } = line {
-            Some(why.clone())
-        } else {
-            None
-        }
-    })
-    .await;
+    let why = until(&mut lines, |line| if let Line::Bye { why } = line { Some(why.clone()) } else { None }).await;
     assert_eq!(why, "shutdown");
     assert_eq!(lines.next().await.unwrap(), None);
     assert!(!room.path("api-1.sock").exists(), "the socket is removed");
@@ -140,9 +124,7 @@ async fn what_is_wrong_with_an_address_is_said() {
     drop(std::os::unix::net::UnixListener::bind(&dead).unwrap());
     let refused = attach(&Address::Unix(dead), &fast()).await.unwrap_err();
     assert!(
-        refused
-            .to_string()
-            .ends_with("nobody listens there: is the process still running, with its feed on?"),
+        refused.to_string().ends_with("nobody listens there: is the process still running, with its feed on?"),
         "{refused}"
     );
     // Something that accepts and never answers.
@@ -155,10 +137,7 @@ async fn what_is_wrong_with_an_address_is_said() {
 #[tokio::test]
 async fn dropping_a_publisher_does_not_wait_for_a_reader_that_does_not_read() {
     let room = Room::new("drop");
-    let limits = Limits {
-        farewell: Duration::from_millis(50),
-        ..Limits::default()
-    };
+    let limits = Limits { farewell: Duration::from_millis(50), ..Limits::default() };
     let listen = Listen::Unix(room.path("api-1.sock"));
     let publisher = Publisher::start_within(listen, Arc::new(Fake::new(10, 200_000)), limits).unwrap();
     let lines = attach(publisher.address(), &fast()).await.unwrap();
@@ -166,19 +145,13 @@ async fn dropping_a_publisher_does_not_wait_for_a_reader_that_does_not_read() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     let dropped = tokio::task::spawn_blocking(move || drop(publisher));
-    tokio::time::timeout(Duration::from_secs(20), dropped)
-        .await
-        .expect("the drop hangs")
-        .unwrap();
+    tokio::time::timeout(Duration::from_secs(20), dropped).await.expect("the drop hangs").unwrap();
     drop(lines);
 }
 
 /// What curl prints, and its exit code; `--max-time` ends a stream.
 fn curl(arguments: &[&str]) -> (String, Option<i32>) {
-    let output = Command::new("curl")
-        .args(["--silent", "--max-time", "2"])
-        .args(arguments)
-        .output();
+    let output = Command::new("curl").args(["--silent", "--max-time", "2"]).args(arguments).output();
     let output = output.expect("this test needs curl: install it");
     (String::from_utf8(output.stdout).unwrap(), output.status.code())
 }
@@ -191,37 +164,21 @@ fn curl_reads_every_path() {
     fake.happen(1);
     let publisher = room.publisher("api-1.sock", fake);
     let socket = room.path("api-1.sock").to_string_lossy().into_owned();
-    let ask = |path: &str| {
-        curl(&[
-            "--no-buffer",
-            "--unix-socket",
-            &socket,
-            &format!("http://localhost/herd/v1/{path}"),
-        ])
-    };
-    let kinds = |text: &str| -> Vec<Line> {
-        text.lines()
-            .map(|line| Line::decode(line.as_bytes()).unwrap())
-            .collect()
-    };
+    let ask =
+        |path: &str| curl(&["--no-buffer", "--unix-socket", &socket, &format!("http://localhost/herd/v1/{path}")]);
+    let kinds = |text: &str| -> Vec<Line> { text.lines().map(|line| Line::decode(line.as_bytes()).unwrap()).collect() };
 
     let (text, code) = ask("hello");
     assert!(matches!(kinds(&text)[..], [Line::Hello(_)]), "{text}");
     assert_eq!(code, Some(0));
     let (text, code) = ask("snapshot");
-    assert!(
-        matches!(kinds(&text)[..], [Line::Hello(_), Line::Snap { .. }, Line::Snap { .. }]),
-        "{text}"
-    );
+    assert!(matches!(kinds(&text)[..], [Line::Hello(_), Line::Snap { .. }, Line::Snap { .. }]), "{text}");
     assert_eq!(code, Some(0));
     let (text, code) = ask("stream");
     let lines = kinds(&text);
     assert_eq!(code, OUT_OF_TIME, "a stream does not end by itself");
     assert!(matches!(lines[0], Line::Hello(_)));
     assert!(lines.iter().any(|line| matches!(line, Line::Events { .. })));
-    assert!(
-        lines.iter().filter(|line| matches!(line, Line::Snap { .. })).count() >= 4,
-        "{text}"
-    );
+    assert!(lines.iter().filter(|line| matches!(line, Line::Snap { .. })).count() >= 4, "{text}");
     assert_eq!(publisher.stats().slow_closed, 0);
 }

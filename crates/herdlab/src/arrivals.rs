@@ -70,10 +70,7 @@ impl Iterator for Arrivals {
             Pacing::Constant => self.mean_gap_s,
         };
         let key = self.keys.draw(&mut self.random);
-        Some(Arrival {
-            at: Duration::from_secs_f64(self.at_s),
-            key,
-        })
+        Some(Arrival { at: Duration::from_secs_f64(self.at_s), key })
     }
 }
 
@@ -87,10 +84,8 @@ mod tests {
 
     #[test]
     fn poisson_counts_and_gaps_are_within_four_sigma() {
-        let schedule: Vec<_> = arrivals(Pacing::Poisson, 11)
-            .map(|arrival| arrival.at.as_secs_f64())
-            .take_while(|at| *at < 50.0)
-            .collect();
+        let schedule: Vec<_> =
+            arrivals(Pacing::Poisson, 11).map(|arrival| arrival.at.as_secs_f64()).take_while(|at| *at < 50.0).collect();
         let count = schedule.len() as f64;
         assert!((count - 50_000.0).abs() < 4.0 * 50_000_f64.sqrt(), "{count}");
         // Exponential gaps: P(gap > mean) = 1/e.
@@ -101,11 +96,7 @@ mod tests {
         // A Poisson process has as much variance as mean in its counts per window.
         let mut windows = vec![0_f64; 500];
         for at in &schedule {
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "at lies in 0..50"
-            )]
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at lies in 0..50")]
             let window = (at * 10.0) as usize;
             windows[window] += 1.0;
         }
@@ -115,10 +106,7 @@ mod tests {
 
     #[test]
     fn constant_pacing_is_even() {
-        let schedule: Vec<_> = arrivals(Pacing::Constant, 3)
-            .take(3)
-            .map(|arrival| arrival.at)
-            .collect();
+        let schedule: Vec<_> = arrivals(Pacing::Constant, 3).take(3).map(|arrival| arrival.at).collect();
         assert_eq!(schedule, [1, 2, 3].map(Duration::from_millis));
     }
 

@@ -107,17 +107,9 @@ impl Demo {
     pub fn start(config: DemoConfig) -> Result<Self, DemoError> {
         let engine = Engine::build(&config)?;
         let runtime = runtime()?;
-        let started = Started {
-            wall: SystemTime::now(),
-            at: Instant::now(),
-        };
+        let started = Started { wall: SystemTime::now(), at: Instant::now() };
         let (account, stop) = (LoadAccount::new(), Stop::default());
-        let load = runtime.spawn(drive(
-            engine::plan(&config),
-            account.clone(),
-            stop.clone(),
-            engine.reader(),
-        ));
+        let load = runtime.spawn(drive(engine::plan(&config), account.clone(), stop.clone(), engine.reader()));
         let peaks = PeakWatch::start(&runtime, engine.cache.clone(), engine.gate.clone());
         Ok(Self {
             switches: Mutex::new(Switches::new(&config.off)),
@@ -178,20 +170,12 @@ impl Demo {
 
     /// Whether the origin is slow.
     pub fn slow(&self) -> Switch {
-        if self.faults().slow() > 1.0 {
-            Switch::On
-        } else {
-            Switch::Off
-        }
+        if self.faults().slow() > 1.0 { Switch::On } else { Switch::Off }
     }
 
     /// Whether the origin fails.
     pub fn failing(&self) -> Switch {
-        if self.faults().fail_ratio() > 0.0 {
-            Switch::On
-        } else {
-            Switch::Off
-        }
+        if self.faults().fail_ratio() > 0.0 { Switch::On } else { Switch::Off }
     }
 
     /// What it has come to so far.

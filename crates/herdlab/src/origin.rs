@@ -106,16 +106,8 @@ impl Origin {
     ///
     /// `seed` decides which calls a partial failure hits.
     pub fn new(model: Model, work: Duration, pool: Option<Pool>, seed: u64) -> Self {
-        let shared = Shared {
-            model,
-            work,
-            pool,
-            faults: Faults::new(seed),
-            counts: Arc::default(),
-        };
-        Self {
-            shared: Arc::new(shared),
-        }
+        let shared = Shared { model, work, pool, faults: Faults::new(seed), counts: Arc::default() };
+        Self { shared: Arc::new(shared) }
     }
 
     /// Calls the origin for `key`.
@@ -240,11 +232,7 @@ mod tests {
         let start = Instant::now();
         let answers = call_together(&origin, 50).await;
         assert_eq!(start.elapsed(), WORK);
-        assert!(
-            answers
-                .iter()
-                .all(|answer| answer == &Ok(Served { connection_wait: None }))
-        );
+        assert!(answers.iter().all(|answer| answer == &Ok(Served { connection_wait: None })));
         let counts = origin.counts();
         assert_eq!([counts.started, counts.answered, counts.peak_running], [50, 50, 50]);
         assert_eq!([counts.running, counts.calling], [0, 0]);

@@ -36,11 +36,7 @@ pub struct Document {
 impl Document {
     /// Of these runs, on this machine.
     pub fn new(runs: Vec<Run>) -> Self {
-        Self {
-            version: VERSION,
-            machine: Machine::this(),
-            runs,
-        }
+        Self { version: VERSION, machine: Machine::this(), runs }
     }
 }
 
@@ -62,12 +58,7 @@ pub struct Run {
 impl Run {
     /// A run with its verdict.
     pub fn new(setup: Setup, figures: Figures, checks: Vec<Check>) -> Self {
-        Self {
-            setup,
-            figures,
-            pass: checks.iter().all(|check| check.pass),
-            checks,
-        }
+        Self { setup, figures, pass: checks.iter().all(|check| check.pass), checks }
     }
 }
 
@@ -266,11 +257,8 @@ pub struct Phase {
 /// The name of a policy: what is left when the measures in `off` are off.
 pub fn policy(off: &[Measure]) -> String {
     use herdfeed::ClosedSet;
-    let on: Vec<_> = Measure::all()
-        .iter()
-        .filter(|measure| !off.contains(measure))
-        .map(|measure| measure.label())
-        .collect();
+    let on: Vec<_> =
+        Measure::all().iter().filter(|measure| !off.contains(measure)).map(|measure| measure.label()).collect();
     match on.len() {
         0 => "none".into(),
         n if n == Measure::all().len() => "all".into(),

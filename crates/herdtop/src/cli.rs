@@ -54,10 +54,10 @@ pub struct Cli {
     #[arg(long, value_name = "FILTER", default_value = "", env = "HERDTOP_FILTER")]
     filter: String,
     /// Colours: auto follows NO_COLOR, COLORTERM and TERM
-    #[arg(long, value_name = "WHEN", default_value = "auto", env = "HERDTOP_COLOR")]
+    #[arg(long, value_name = "WHEN", default_value = "auto", env = "HERDTOP_COLOR", global = true)]
     color: Color,
     /// Draw with ASCII characters only
-    #[arg(long, env = "HERDTOP_ASCII")]
+    #[arg(long, env = "HERDTOP_ASCII", global = true)]
     ascii: bool,
     /// File with the token of feeds that ask for one (or put it into HERDTOP_TOKEN)
     #[arg(long, value_name = "FILE")]
@@ -73,11 +73,14 @@ Examples:
   herdtop http://localhost:9000        one elsewhere, through `ssh -L 9000:localhost:9000 HOST`
   herdtop --once --json                one look, for jq
   herdtop --once --fail-on critical    a check for a pipeline
+  herdtop demo                         no service at hand: watch a real engine melt and heal
 
 Exit codes: 0 ok, 1 error, 2 usage, 3 no target, 4 --fail-on hit, 128+n ended by a signal.";
 
 #[derive(Debug, Subcommand)]
 enum Sub {
+    #[cfg(feature = "demo")]
+    Demo(crate::demo::DemoArgs),
     /// Draw the screen once as SVG or text, for documents
     #[command(hide = true)]
     Picture(shot::PictureArgs),
@@ -143,6 +146,8 @@ fn failed(error: impl std::fmt::Display) -> Failed {
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match &cli.command {
+        #[cfg(feature = "demo")]
+        Some(Sub::Demo(args)) => return crate::demo::run(args, cli.look()),
         Some(Sub::Picture(args)) => shot::run(args),
         None if cli.once => cli.once(),
         None => cli.screen(),
@@ -159,10 +164,7 @@ impl Cli {
         let colors = self.color.colors();
         // crossterm obeys NO_COLOR too and would drop colours that were asked for by a flag.
         crossterm::style::force_color_output(colors != Colors::Mono);
-        Look {
-            colors,
-            glyphs: if self.ascii { GlyphSet::Ascii } else { GlyphSet::Unicode },
-        }
+        Look { colors, glyphs: if self.ascii { GlyphSet::Ascii } else { GlyphSet::Unicode } }
     }
 
     fn token(&self) -> Result<Option<Token>, Failed> {
@@ -181,11 +183,7 @@ impl Cli {
         if !self.wait {
             targets.addresses()?;
         }
-        let options = ScreenOptions {
-            look: self.look(),
-            filter,
-            token: self.token()?,
-        };
+        let options = ScreenOptions { look: self.look(), filter, token: self.token()? };
         match screen::run(options, &targets, None).map_err(failed)? {
             ScreenEnd::Quit => Ok(ExitCode::SUCCESS),
             ScreenEnd::Signal(number) => Ok(ExitCode::from(u8::try_from(128 + number).unwrap_or(ERROR))),

@@ -24,10 +24,7 @@ impl Now {
     /// This moment moved by `us`.
     #[must_use]
     pub fn plus_us(self, us: u64) -> Self {
-        Self {
-            mono_us: self.mono_us.saturating_add(us),
-            unix_us: self.unix_us.saturating_add(us),
-        }
+        Self { mono_us: self.mono_us.saturating_add(us), unix_us: self.unix_us.saturating_add(us) }
     }
 }
 

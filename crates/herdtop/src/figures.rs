@@ -14,6 +14,11 @@ pub fn whole(value: f64) -> u64 {
     value.max(0.0) as u64
 }
 
+/// The sum of counts from outside: it saturates, since a feed may say anything.
+pub fn sum(counts: impl IntoIterator<Item = u64>) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
+}
+
 /// `part` of `all` as cells of `width`: 0 only for 0, `width` only for all.
 pub fn cells(part: u64, all: u64, width: usize) -> usize {
     if all == 0 || part == 0 || width == 0 {
@@ -23,9 +28,7 @@ pub fn cells(part: u64, all: u64, width: usize) -> usize {
         return width;
     }
     let filled = whole(part as f64 / all as f64 * width as f64);
-    usize::try_from(filled)
-        .unwrap_or(width)
-        .clamp(1, width.saturating_sub(1).max(1))
+    usize::try_from(filled).unwrap_or(width).clamp(1, width.saturating_sub(1).max(1))
 }
 
 /// A count or rate in at most five characters: `0`, `0.3`, `41`, `1.2k`, `41.2k`, `999M`.
@@ -123,11 +126,7 @@ pub fn time_of_day(unix_us: u64) -> String {
 /// that a long-lived line stands still.
 pub fn since(start_unix_us: u64, now_unix_us: u64) -> String {
     let age = now_unix_us.saturating_sub(start_unix_us);
-    if age < 60_000_000 {
-        format!("for {}", seconds(age))
-    } else {
-        format!("since {}", time_of_day(start_unix_us))
-    }
+    if age < 60_000_000 { format!("for {}", seconds(age)) } else { format!("since {}", time_of_day(start_unix_us)) }
 }
 
 #[cfg(test)]
@@ -178,15 +177,7 @@ mod tests {
 
     #[test]
     fn a_bar_is_full_only_when_all_is_used() {
-        assert_eq!(
-            [
-                cells(0, 10, 8),
-                cells(1, 1_000, 8),
-                cells(999, 1_000, 8),
-                cells(10, 10, 8)
-            ],
-            [0, 1, 7, 8]
-        );
+        assert_eq!([cells(0, 10, 8), cells(1, 1_000, 8), cells(999, 1_000, 8), cells(10, 10, 8)], [0, 1, 7, 8]);
         assert_eq!(cells(5, 0, 8), 0);
     }
 

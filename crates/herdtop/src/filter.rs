@@ -80,16 +80,10 @@ impl Filter {
     /// [`FilterError`] names the word and says what is possible in its place.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
         if text.chars().count() > LONGEST {
-            return Err(FilterError {
-                word: "filter".into(),
-                wrong: format!("longer than {LONGEST} characters"),
-            });
+            return Err(FilterError { word: "filter".into(), wrong: format!("longer than {LONGEST} characters") });
         }
         let terms = text.split_whitespace().map(term).collect::<Result<_, _>>()?;
-        Ok(Self {
-            text: text.trim().to_owned(),
-            terms,
-        })
+        Ok(Self { text: text.trim().to_owned(), terms })
     }
 
     /// The filter as it was typed.
@@ -109,10 +103,7 @@ impl Filter {
 }
 
 fn term(word: &str) -> Result<Term, FilterError> {
-    let wrong = |wrong: String| FilterError {
-        word: word.to_owned(),
-        wrong,
-    };
+    let wrong = |wrong: String| FilterError { word: word.to_owned(), wrong };
     if let Some((field, value)) = word.split_once(':') {
         if value.is_empty() && matches!(field, "key" | "cache" | "target" | "out" | "cause") {
             return Err(wrong("needs a value, as key:user".into()));
@@ -122,15 +113,11 @@ fn term(word: &str) -> Result<Term, FilterError> {
             "cache" => return Ok(Term::Cache(value.to_lowercase())),
             "target" => return Ok(Term::Target(value.to_lowercase())),
             "out" => {
-                return end(value)
-                    .map(Term::End)
-                    .ok_or_else(|| wrong(format!("one of {}", end_labels())));
+                return end(value).map(Term::End).ok_or_else(|| wrong(format!("one of {}", end_labels())));
             }
             "cause" => {
                 let cause = MissCause::from_label(value);
-                return cause
-                    .map(Term::Cause)
-                    .ok_or_else(|| wrong(format!("one of {}", labels::<MissCause>())));
+                return cause.map(Term::Cause).ok_or_else(|| wrong(format!("one of {}", labels::<MissCause>())));
             }
             // A key may hold colons itself: then the word is plain text.
             _ => {}
@@ -165,17 +152,12 @@ fn age(order: Order, text: &str) -> Option<Term> {
         "m" => 60_000_000,
         _ => return None,
     };
-    let value: f64 = digits
-        .parse()
-        .ok()
-        .filter(|value: &f64| value.is_finite() && *value >= 0.0)?;
+    let value: f64 = digits.parse().ok().filter(|value: &f64| value.is_finite() && *value >= 0.0)?;
     Some(Term::Age(order, crate::figures::whole(value * unit as f64)))
 }
 
 fn end(label: &str) -> Option<&'static str> {
-    Outcome::from_label(label)
-        .map(ClosedSet::label)
-        .or_else(|| FlightEnd::from_label(label).map(ClosedSet::label))
+    Outcome::from_label(label).map(ClosedSet::label).or_else(|| FlightEnd::from_label(label).map(ClosedSet::label))
 }
 
 fn labels<E: ClosedSet>() -> String {
@@ -184,21 +166,14 @@ fn labels<E: ClosedSet>() -> String {
 }
 
 fn end_labels() -> String {
-    let more = FlightEnd::all()
-        .iter()
-        .map(|end| end.label())
-        .filter(|label| Outcome::from_label(label).is_none());
+    let more = FlightEnd::all().iter().map(|end| end.label()).filter(|label| Outcome::from_label(label).is_none());
     let more: Vec<&str> = more.collect();
     format!("{}, {}", labels::<Outcome>(), more.join(", "))
 }
 
 fn holds(term: &Term, row: &Facets<'_>) -> bool {
     let has = |field: &str, text: &str| field.to_lowercase().contains(text);
-    let anywhere = |text: &str| {
-        [row.key, row.cache, row.target, row.words]
-            .into_iter()
-            .any(|field| has(field, text))
-    };
+    let anywhere = |text: &str| [row.key, row.cache, row.target, row.words].into_iter().any(|field| has(field, text));
     match term {
         Term::Anywhere(text) => anywhere(text),
         Term::Nowhere(text) => !anywhere(text),
@@ -263,10 +238,7 @@ mod tests {
     #[test]
     fn a_bad_word_is_named_with_what_is_possible() {
         let error = |text: &str| Filter::parse(text).unwrap_err().to_string();
-        assert_eq!(
-            error("cause:moon"),
-            "cause:moon: one of cold, expired, evicted, invalidated, version"
-        );
+        assert_eq!(error("cause:moon"), "cause:moon: one of cold, expired, evicted, invalidated, version");
         assert_eq!(error("w>many"), "w>many: needs a number, as w>10 or age>1s");
         assert_eq!(error("age>5parsec"), "age>5parsec: needs a number, as w>10 or age>1s");
         assert_eq!(error("key:"), "key:: needs a value, as key:user");

@@ -18,6 +18,8 @@
 pub mod cli;
 pub mod clock;
 pub mod controls;
+#[cfg(feature = "demo")]
+pub mod demo;
 pub mod figures;
 pub mod filter;
 pub mod keymap;

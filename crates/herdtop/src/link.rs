@@ -43,10 +43,7 @@ impl Common {
     /// A target that the screen shows from now on.
     fn announce(&self, address: &Address, name: &str) -> TargetId {
         let target = TargetId(self.next_id.fetch_add(1, Ordering::Relaxed));
-        let feed = Feed::Added {
-            address: address.to_string(),
-            name: name.to_owned(),
-        };
+        let feed = Feed::Added { address: address.to_string(), name: name.to_owned() };
         self.mailbox.put(target, feed);
         target
     }
@@ -56,12 +53,7 @@ impl Links {
     /// Starts the links on `runtime`; what they read comes out of `mailbox`.
     pub fn start(runtime: &Handle, targets: &Targets, token: Option<Token>, mailbox: &Arc<Mailbox>) -> Self {
         let (retry, wishes) = watch::channel(0);
-        let common = Common {
-            mailbox: Arc::clone(mailbox),
-            retry: wishes,
-            token,
-            next_id: Arc::default(),
-        };
+        let common = Common { mailbox: Arc::clone(mailbox), retry: wishes, token, next_id: Arc::default() };
         let tasks = match targets {
             Targets::Listed(addresses) => addresses
                 .iter()
@@ -92,9 +84,9 @@ impl Drop for Links {
 /// What to call a target before it has said its name.
 fn short_name(address: &Address) -> String {
     match address {
-        Address::Unix(path) => path
-            .file_stem()
-            .map_or_else(|| address.to_string(), |stem| stem.to_string_lossy().into_owned()),
+        Address::Unix(path) => {
+            path.file_stem().map_or_else(|| address.to_string(), |stem| stem.to_string_lossy().into_owned())
+        }
         Address::Tcp { host, port } => format!("{host}:{port}"),
     }
 }

@@ -45,14 +45,7 @@ pub enum Panel {
 
 impl Panel {
     /// Every panel in the order of the number keys.
-    pub const ALL: [Self; 6] = [
-        Self::Outcomes,
-        Self::Fleet,
-        Self::Flights,
-        Self::Keys,
-        Self::Permits,
-        Self::Events,
-    ];
+    pub const ALL: [Self; 6] = [Self::Outcomes, Self::Fleet, Self::Flights, Self::Keys, Self::Permits, Self::Events];
 
     /// Number key and title.
     pub fn title(self) -> (u8, &'static str) {

@@ -84,10 +84,7 @@ fn world(targets: &[Answered], at: Now) -> World {
         }
         target
     };
-    World {
-        targets: (0..).zip(targets).map(one).collect(),
-        ..World::default()
-    }
+    World { targets: (0..).zip(targets).map(one).collect(), ..World::default() }
 }
 
 impl Look {

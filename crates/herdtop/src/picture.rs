@@ -82,26 +82,11 @@ fn cell(out: &mut String, cell: &Cell, x: u16, y: u16) {
         return;
     }
     let fill = if reversed { PAPER } else { &color };
-    let weight = if cell.modifier.contains(Modifier::BOLD) {
-        " font-weight=\"bold\""
-    } else {
-        ""
-    };
-    let faint = if cell.modifier.contains(Modifier::DIM) {
-        " opacity=\"0.6\""
-    } else {
-        ""
-    };
-    let text = cell
-        .symbol()
-        .replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;");
-    let _ = writeln!(
-        out,
-        "<text x=\"{left:.1}\" y=\"{:.1}\" fill=\"{fill}\"{weight}{faint}>{text}</text>",
-        base + 12.6
-    );
+    let weight = if cell.modifier.contains(Modifier::BOLD) { " font-weight=\"bold\"" } else { "" };
+    let faint = if cell.modifier.contains(Modifier::DIM) { " opacity=\"0.6\"" } else { "" };
+    let text = cell.symbol().replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let _ =
+        writeln!(out, "<text x=\"{left:.1}\" y=\"{:.1}\" fill=\"{fill}\"{weight}{faint}>{text}</text>", base + 12.6);
 }
 
 fn hex(color: Color) -> String {

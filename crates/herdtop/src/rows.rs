@@ -95,10 +95,7 @@ impl SortKey {
 
     /// What the screen calls this key in `panel`.
     pub fn label(self, panel: Panel) -> &'static str {
-        Self::of(panel)
-            .iter()
-            .find(|(key, _)| *key == self)
-            .map_or("", |(_, label)| label)
+        Self::of(panel).iter().find(|(key, _)| *key == self).map_or("", |(_, label)| label)
     }
 
     /// The key after this one.
@@ -114,17 +111,11 @@ impl SortKey {
 pub fn ids(model: &Model, panel: Panel) -> Vec<RowId> {
     match panel {
         Panel::Outcomes => outcomes::Row::ALL.map(RowId::Outcome).to_vec(),
-        Panel::Fleet => fleet::rows(model)
-            .into_iter()
-            .map(|row| RowId::Target(row.id))
-            .collect(),
+        Panel::Fleet => fleet::rows(model).into_iter().map(|row| RowId::Target(row.id)).collect(),
         Panel::Flights => flights::rows(model).into_iter().map(|row| row.id()).collect(),
         Panel::Keys => keys::rows(model).into_iter().map(|row| row.id()).collect(),
         Panel::Permits => permits::rows(model).into_iter().map(|row| row.id()).collect(),
-        Panel::Events => events::rows(model)
-            .into_iter()
-            .map(|entry| RowId::Event(entry.number))
-            .collect(),
+        Panel::Events => events::rows(model).into_iter().map(|entry| RowId::Event(entry.number)).collect(),
     }
 }
 

@@ -110,21 +110,14 @@ pub fn run(
     targets: &Targets,
     extra: Option<Box<dyn Controls>>,
 ) -> Result<ScreenEnd, ScreenError> {
-    let taken = extra
-        .iter()
-        .flat_map(|extra| extra.bindings())
-        .find(|binding| keymap::taken(binding.key));
+    let taken = extra.iter().flat_map(|extra| extra.bindings()).find(|binding| keymap::taken(binding.key));
     if let Some(binding) = taken {
         return Err(ScreenError::KeyTaken(binding.key));
     }
     if !terminal::is_terminal() {
         return Err(ScreenError::NoTerminal);
     }
-    let runtime = Builder::new_multi_thread()
-        .worker_threads(1)
-        .thread_name("herdtop-links")
-        .enable_all()
-        .build()?;
+    let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("herdtop-links").enable_all().build()?;
     let mailbox = Arc::new(Mailbox::default());
     let links = Links::start(runtime.handle(), targets, options.token.clone(), &mailbox);
     let _hook = panic::Hook::install();
@@ -153,21 +146,8 @@ impl Shell {
         extra: Option<Box<dyn Controls>>,
     ) -> io::Result<Self> {
         let terminal = Terminal::enter()?;
-        let model = Model {
-            look: options.look,
-            filter: options.filter,
-            ..Model::default()
-        };
-        Ok(Self {
-            model,
-            mailbox,
-            links,
-            extra,
-            painter: Painter::default(),
-            terminal,
-            drawn_at: None,
-            is_dirty: true,
-        })
+        let model = Model { look: options.look, filter: options.filter, ..Model::default() };
+        Ok(Self { model, mailbox, links, extra, painter: Painter::default(), terminal, drawn_at: None, is_dirty: true })
     }
 
     async fn run(mut self) -> io::Result<ScreenEnd> {

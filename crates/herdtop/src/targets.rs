@@ -64,13 +64,8 @@ impl std::error::Error for TargetError {}
 
 fn places() -> String {
     let beside = socket::default_path("SERVICE");
-    let here = beside
-        .parent()
-        .map_or_else(String::new, |place| place.display().to_string());
-    format!(
-        "looked for sockets in {}, /run/herdcache and where {ENV_SOCKET} points",
-        crate::text::clean(&here)
-    )
+    let here = beside.parent().map_or_else(String::new, |place| place.display().to_string());
+    format!("looked for sockets in {}, /run/herdcache and where {ENV_SOCKET} points", crate::text::clean(&here))
 }
 
 /// What to call a process before it has said its name.
@@ -90,11 +85,7 @@ impl Targets {
         if words.is_empty() {
             return Ok(Self::Local);
         }
-        words
-            .iter()
-            .map(|word| address(word))
-            .collect::<Result<_, _>>()
-            .map(Self::Listed)
+        words.iter().map(|word| address(word)).collect::<Result<_, _>>().map(Self::Listed)
     }
 
     /// The addresses as of now.
@@ -106,11 +97,7 @@ impl Targets {
             Self::Listed(addresses) => Ok(addresses.clone()),
             Self::Local => {
                 let found: Vec<Address> = socket::discover().into_iter().map(|found| found.address).collect();
-                if found.is_empty() {
-                    Err(TargetError::Nothing)
-                } else {
-                    Ok(found)
-                }
+                if found.is_empty() { Err(TargetError::Nothing) } else { Ok(found) }
             }
         }
     }
@@ -119,16 +106,10 @@ impl Targets {
 fn address(word: &str) -> Result<Address, TargetError> {
     if let Ok(pid) = word.parse::<u32>() {
         let found = socket::discover();
-        let mine = found
-            .iter()
-            .find(|found| found.pid == Some(pid))
-            .map(|found| found.address.clone());
+        let mine = found.iter().find(|found| found.pid == Some(pid)).map(|found| found.address.clone());
         return mine.ok_or(TargetError::NoSuchPid { pid, found });
     }
-    word.parse().map_err(|error| TargetError::Address {
-        word: word.to_owned(),
-        error,
-    })
+    word.parse().map_err(|error| TargetError::Address { word: word.to_owned(), error })
 }
 
 #[cfg(test)]
@@ -149,10 +130,7 @@ mod tests {
     #[test]
     fn an_error_says_what_to_do() {
         let error = Targets::parse(&words(&["https://a:1"])).unwrap_err().to_string();
-        assert!(
-            error.starts_with("https://a:1: the feed speaks no TLS: use a tunnel"),
-            "{error}"
-        );
+        assert!(error.starts_with("https://a:1: the feed speaks no TLS: use a tunnel"), "{error}");
         let error = TargetError::NoSuchPid { pid: 9, found: vec![] };
         assert!(error.to_string().contains("looked for sockets in "));
         assert!(TargetError::Nothing.to_string().contains("serve_feed"));

@@ -43,30 +43,27 @@ pub fn clean(text: &str) -> String {
         if clean.len() >= MOST_BYTES {
             break;
         }
-        clean.extend(
-            grapheme
-                .chars()
-                .take(MARKS)
-                .map(|c| if is_hostile(c) { REPLACEMENT } else { c }),
-        );
+        clean.extend(grapheme.chars().take(MARKS).map(|c| if is_hostile(c) { REPLACEMENT } else { c }));
     }
     clean
 }
 
 /// Width in cells.
 pub fn width(text: &str) -> usize {
-    text.graphemes(true).map(UnicodeWidthStr::width).sum()
+    text.graphemes(true).map(grapheme_width).sum()
+}
+
+/// Terminals give the half-width sound marks a cell of their own, though they extend a grapheme.
+fn grapheme_width(grapheme: &str) -> usize {
+    let marks = grapheme.chars().filter(|c| matches!(c, '\u{ff9e}' | '\u{ff9f}')).count();
+    grapheme.width() + marks
 }
 
 /// The clean text in exactly `cells` cells: cut at a grapheme with `ellipsis`, or padded.
 pub fn fit(text: &str, cells: usize, align: Align, ellipsis: char) -> String {
     let text = clean(text);
     let have = width(&text);
-    let (mut text, have) = if have <= cells {
-        (text, have)
-    } else {
-        cut(&text, cells, ellipsis)
-    };
+    let (mut text, have) = if have <= cells { (text, have) } else { cut(&text, cells, ellipsis) };
     let padding = " ".repeat(cells.saturating_sub(have));
     match align {
         Align::Left => {
@@ -81,7 +78,7 @@ fn cut(text: &str, cells: usize, ellipsis: char) -> (String, usize) {
     let mut kept = String::new();
     let mut used = 0;
     for grapheme in text.graphemes(true) {
-        let more = grapheme.width();
+        let more = grapheme_width(grapheme);
         if used + more >= cells {
             break;
         }
@@ -98,9 +95,9 @@ fn cut(text: &str, cells: usize, ellipsis: char) -> (String, usize) {
 /// A short name that stands for a hidden key: equal keys have equal names.
 pub fn disguise(key: &str) -> String {
     // FNV-1a: only has to tell rows apart on one screen, not to resist anyone.
-    let hash = key.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = key
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     format!("key-{:06x}", hash >> 40)
 }
 

@@ -36,9 +36,7 @@ pub fn settle(model: &mut Model) {
     let followed = model.finding > 0;
     model.findings = verdict::findings(model.world(), model.shown_now());
     // The first finding is always the worst one; another that was chosen stays chosen while it lasts.
-    let place = chosen
-        .filter(|_| followed)
-        .and_then(|old| model.findings.iter().position(|f| f.is_same(&old)));
+    let place = chosen.filter(|_| followed).and_then(|old| model.findings.iter().position(|f| f.is_same(&old)));
     model.finding = place.unwrap_or(0);
 }
 

@@ -66,10 +66,7 @@ pub fn draw(model: &Model, area: Rect, buf: &mut Buffer) {
     if area.is_empty() {
         return;
     }
-    let ink = Ink {
-        palette: Palette::of(model.look.colors),
-        glyphs: Glyphs::of(model.look.glyphs),
-    };
+    let ink = Ink { palette: Palette::of(model.look.colors), glyphs: Glyphs::of(model.look.glyphs) };
     buf.set_style(area, Style::default());
     let size = Size::of(area);
     match size {
@@ -141,13 +138,9 @@ fn medium(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
 
 fn tabs(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
     let body = shell(model, ink, area, buf);
-    let [vitals_area, bar, main, last] = Layout::vertical([
-        Constraint::Length(3),
-        Constraint::Length(1),
-        Constraint::Min(0),
-        Constraint::Length(1),
-    ])
-    .areas(body);
+    let [vitals_area, bar, main, last] =
+        Layout::vertical([Constraint::Length(3), Constraint::Length(1), Constraint::Min(0), Constraint::Length(1)])
+            .areas(body);
     vitals::draw(model, ink, vitals_area, buf);
     frame::tab_bar(model, ink, bar, buf);
     panel(model, ink, model.focus, main, buf);
@@ -172,13 +165,9 @@ fn compact(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
 }
 
 fn tiny(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
-    let [head, verdict_area, counters, foot] = Layout::vertical([
-        Constraint::Length(1),
-        Constraint::Length(3),
-        Constraint::Min(0),
-        Constraint::Length(1),
-    ])
-    .areas(area);
+    let [head, verdict_area, counters, foot] =
+        Layout::vertical([Constraint::Length(1), Constraint::Length(3), Constraint::Min(0), Constraint::Length(1)])
+            .areas(area);
     header::draw(model, ink, head, buf);
     verdict::wrapped(model, ink, verdict_area, buf);
     vitals::counters(model, ink, counters, buf);

@@ -6,11 +6,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 fn demo(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_herdtop"))
-        .arg("demo")
-        .args(words)
-        .output()
-        .unwrap()
+    Command::new(env!("CARGO_BIN_EXE_herdtop")).arg("demo").args(words).output().unwrap()
 }
 
 /// Runs three seconds and gives the only run of its document.
@@ -25,12 +21,7 @@ fn run(words: &[&str]) -> Value {
 }
 
 fn outcomes(run: &Value) -> u64 {
-    run["outcomes"]
-        .as_object()
-        .unwrap()
-        .values()
-        .map(|count| count.as_u64().unwrap())
-        .sum()
+    run["outcomes"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum()
 }
 
 /// L1: with protection an expiry of the hot key costs one call, and the account balances.
@@ -60,10 +51,7 @@ fn a_summary_is_for_people() {
     let output = demo(&["--headless", "--for", "200ms"]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0));
-    assert!(
-        text.starts_with("policy        all\n") && text.contains("account       balanced"),
-        "{text}"
-    );
+    assert!(text.starts_with("policy        all\n") && text.contains("account       balanced"), "{text}");
 }
 
 #[test]
@@ -71,10 +59,7 @@ fn bad_values_are_refused_with_what_to_write() {
     for (words, expected) in [
         (&["--headless", "--for", "10"][..], "write 10s or 10ms"),
         (&["--headless", "--for", "soon"], "as 500ms, 10s or 2m"),
-        (
-            &["--off", "luck"],
-            "choose from jitter, singleflight, stale, early, permits",
-        ),
+        (&["--off", "luck"], "choose from jitter, singleflight, stale, early, permits"),
         (&["--json"], "--headless"),
         (&["--headless", "--seed", "-1"], "--seed"),
     ] {

@@ -88,14 +88,9 @@ fn pages() {
     script.press("w");
     insta::assert_snapshot!("findings_100x30", script.text(100, 30));
     script.send(Msg::Key(Key::Esc));
-    for (panel, name) in [
-        ("1", "outcome"),
-        ("2", "target"),
-        ("3", "flight"),
-        ("4", "key"),
-        ("5", "gate"),
-        ("6", "event"),
-    ] {
+    for (panel, name) in
+        [("1", "outcome"), ("2", "target"), ("3", "flight"), ("4", "key"), ("5", "gate"), ("6", "event")]
+    {
         script.press(panel);
         script.send(Msg::Key(Key::Enter));
         insta::assert_snapshot!(format!("detail_{name}_100x30"), script.text(100, 30));
@@ -117,11 +112,7 @@ fn filter_line() {
 #[test]
 fn extra_keys() {
     let mut script = script::calm();
-    let control = |key, label: &str, state| ControlBinding {
-        key,
-        label: label.into(),
-        state,
-    };
+    let control = |key, label: &str, state| ControlBinding { key, label: label.into(), state };
     script.send(Msg::Controls(vec![
         control('F', "single-flight", ControlState::On),
         control('P', "permits", ControlState::Off),
@@ -145,10 +136,7 @@ fn styles(buffer: &Buffer) -> String {
                 _ => runs.push((style, 1)),
             }
         }
-        let line: Vec<String> = runs
-            .into_iter()
-            .map(|(style, count)| format!("{count} {style}"))
-            .collect();
+        let line: Vec<String> = runs.into_iter().map(|(style, count)| format!("{count} {style}")).collect();
         out.push_str(&line.join(", "));
         out.push('\n');
     }
@@ -160,10 +148,7 @@ fn styles_in_colour_and_without() {
     for (name, colors) in [("colour", Colors::True), ("mono", Colors::Mono)] {
         let mut script = script::stampede();
         script.model.look.colors = colors;
-        insta::assert_snapshot!(
-            format!("styles_{name}_80x24"),
-            styles(&picture::render(&script.model, 80, 24))
-        );
+        insta::assert_snapshot!(format!("styles_{name}_80x24"), styles(&picture::render(&script.model, 80, 24)));
     }
 }
 

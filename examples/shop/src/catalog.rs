@@ -41,17 +41,11 @@ impl Origin<ProductKey, Product> for Catalog {
         let key = *cx.key();
         // `run_blocking` keeps the permit until the query has really ended, also when the cache has
         // stopped waiting: the gate never believes in a connection that is still busy.
-        let product = cx
-            .run_blocking(move || query::product(&mut link, key, deadline))
-            .await
-            .map_err(|_| DbError::Thread)??;
+        let product =
+            cx.run_blocking(move || query::product(&mut link, key, deadline)).await.map_err(|_| DbError::Thread)??;
 
         let loaded = Loaded::from(product);
-        Ok(if key.is_bundle() {
-            loaded.fresh_for(self.hot_fresh)
-        } else {
-            loaded
-        })
+        Ok(if key.is_bundle() { loaded.fresh_for(self.hot_fresh) } else { loaded })
     }
 }
 
@@ -62,9 +56,7 @@ impl Origin<ProductKey, Product> for Catalog {
 /// [`ConfigError`] when the settings contradict each other; its text says how to mend them.
 pub fn build(settings: &Settings, pool: &Pool) -> Result<Products, ConfigError> {
     let permits = settings.permits();
-    let mut gate = Gate::builder(permits)
-        .name("shop-db")
-        .origin_capacity(settings.connections.into());
+    let mut gate = Gate::builder(permits).name("shop-db").origin_capacity(settings.connections.into());
     if let Some(queue) = settings.queue {
         gate = gate.queue(queue);
     }
@@ -89,12 +81,6 @@ pub fn build(settings: &Settings, pool: &Pool) -> Result<Products, ConfigError> 
 
 /// The key as the dashboard shows it, such as `product 1 acme en-GB Standard Public`.
 fn shown(key: ProductKey) -> String {
-    let ProductKey {
-        tenant,
-        id,
-        locale,
-        tier,
-        audience,
-    } = key;
+    let ProductKey { tenant, id, locale, tier, audience } = key;
     format!("product {id} {} {} {tier:?} {audience:?}", tenant.name(), locale.tag())
 }

@@ -131,11 +131,7 @@ impl From<ServeArgs> for Settings {
             stale_for: args.stale_for,
             origin_timeout: args.origin_timeout,
             acquire_timeout: args.acquire_timeout,
-            protection: if args.no_protection {
-                Protection::Off
-            } else {
-                Protection::On
-            },
+            protection: if args.no_protection { Protection::Off } else { Protection::On },
         }
     }
 }
@@ -149,21 +145,13 @@ impl From<LoadArgs> for Plan {
             keys: args.keys,
             zipf: args.zipf,
             hot_share: args.hot_share,
-            warm_up: if args.warm_up {
-                WarmUp::EachKeyOnce
-            } else {
-                WarmUp::None
-            },
+            warm_up: if args.warm_up { WarmUp::EachKeyOnce } else { WarmUp::None },
             seed: args.seed,
             orders_rate: args.orders_rate,
             connections: args.connections,
             timeout: args.timeout,
             format: if args.json { Format::Json } else { Format::Text },
-            errors: if args.expect_errors {
-                Errors::Expected
-            } else {
-                Errors::Fail
-            },
+            errors: if args.expect_errors { Errors::Expected } else { Errors::Fail },
         }
     }
 }
@@ -184,9 +172,6 @@ mod tests {
         let Command::Serve(args) = Args::parse_from(["shop", "serve"]).command else {
             panic!("serve parses as serve");
         };
-        assert_eq!(
-            format!("{:?}", Settings::from(args)),
-            format!("{:?}", Settings::default())
-        );
+        assert_eq!(format!("{:?}", Settings::from(args)), format!("{:?}", Settings::default()));
     }
 }

@@ -22,7 +22,7 @@ pub use report::{Report, Verdict};
 
 use self::client::{AskError, Client};
 use self::lane::{Lane, Shot};
-use self::report::Database;
+use self::report::{Database, Warmed};
 use self::zipf::Zipf;
 use crate::product::{BUNDLES, FIRST_ORDINARY, HOT_BUNDLE};
 use crate::stats::StatsPage;
@@ -113,13 +113,15 @@ pub enum LoadError {
         /// What the shop has.
         there: u32,
     },
-    /// The warm-up met errors.
-    #[error("{failed} of {keys} warm-up requests failed, the last with {last}: is the shop healthy?")]
+    /// The warm-up met errors, and none were expected.
+    #[error(
+        "{failed} of {asked} warm-up requests failed, the last with {last}: is the shop healthy? (--expect-errors goes on)"
+    )]
     WarmUp {
         /// How many failed.
         failed: u32,
         /// How many there were.
-        keys: u32,
+        asked: u32,
         /// What the last one met.
         last: String,
     },
@@ -139,15 +141,12 @@ pub async fn run(plan: &Plan) -> Result<Report, LoadError> {
     let control = Client::new(plan.target.clone(), WARM_UP_AT_ONCE, plan.timeout);
     let there = stats(plan, &control).await?.products - BUNDLES.end();
     if plan.keys > there {
-        return Err(LoadError::TooManyKeys {
-            asked: plan.keys,
-            there,
-        });
+        return Err(LoadError::TooManyKeys { asked: plan.keys, there });
     }
-    match plan.warm_up {
-        WarmUp::None => {}
+    let warmed = match plan.warm_up {
+        WarmUp::None => Warmed::default(),
         WarmUp::EachKeyOnce => warm_up(plan, &control).await?,
-    }
+    };
 
     let products = Lane::new(Client::new(plan.target.clone(), plan.connections, plan.timeout));
     let orders = Lane::new(Client::new(plan.target.clone(), ORDER_CONNECTIONS, plan.timeout));
@@ -160,13 +159,7 @@ pub async fn run(plan: &Plan) -> Result<Report, LoadError> {
     let lasted = began.elapsed();
     let after = stats(plan, &control).await?;
     let database = Database::between(&before, &after, lasted);
-    Ok(Report::new(
-        plan,
-        lasted,
-        &products.record(),
-        &orders.record(),
-        database,
-    ))
+    Ok(Report { warm_up: warmed, ..Report::new(plan, lasted, &products.record(), &orders.record(), database) })
 }
 
 /// The next product request: the hot bundle, or one of the ordinary products by popularity.
@@ -192,8 +185,8 @@ fn product_path(id: u32) -> String {
 }
 
 /// Asks once for each product and for the hot bundle.
-async fn warm_up(plan: &Plan, client: &Arc<Client>) -> Result<(), LoadError> {
-    let (mut failed, mut last) = (0, String::new());
+async fn warm_up(plan: &Plan, client: &Arc<Client>) -> Result<Warmed, LoadError> {
+    let (mut asked, mut failed, mut last) = (0, 0, String::new());
     let mut running = tokio::task::JoinSet::new();
     let mut ids = (FIRST_ORDINARY..FIRST_ORDINARY + plan.keys).chain([HOT_BUNDLE]);
     loop {
@@ -201,6 +194,7 @@ async fn warm_up(plan: &Plan, client: &Arc<Client>) -> Result<(), LoadError> {
             let Some(id) = ids.next() else { break };
             let client = Arc::clone(client);
             running.spawn(async move { client.ask(&product_path(id)).await });
+            asked += 1;
         }
         let problem = match running.join_next().await {
             None => break,
@@ -212,11 +206,10 @@ async fn warm_up(plan: &Plan, client: &Arc<Client>) -> Result<(), LoadError> {
         failed += 1;
         last = problem;
     }
-    if failed > 0 {
-        let keys = plan.keys + 1;
-        return Err(LoadError::WarmUp { failed, keys, last });
+    match plan.errors {
+        Errors::Fail if failed > 0 => Err(LoadError::WarmUp { failed, asked, last }),
+        Errors::Fail | Errors::Expected => Ok(Warmed { asked, failed }),
     }
-    Ok(())
 }
 
 async fn stats(plan: &Plan, client: &Client) -> Result<StatsPage, LoadError> {
@@ -224,8 +217,5 @@ async fn stats(plan: &Plan, client: &Client) -> Result<StatsPage, LoadError> {
         Ok(reply) => serde_json::from_slice(&reply.body).map_err(|_| AskError::NotAShop),
         Err(error) => Err(error),
     };
-    reply.map_err(|source| LoadError::Unreachable {
-        target: plan.target.clone(),
-        source,
-    })
+    reply.map_err(|source| LoadError::Unreachable { target: plan.target.clone(), source })
 }

@@ -54,10 +54,12 @@ fn settings_line(settings: &shop::Settings) -> String {
         Protection::On => format!("{} permits", settings.permits()),
         Protection::Off => "NO PROTECTION".to_owned(),
     };
-    format!(
-        "{protection}, {} connections, stale for {:?}",
-        settings.connections, settings.stale_for
-    )
+    let stale = if settings.stale_for.is_zero() {
+        "no stale answers".to_owned()
+    } else {
+        format!("stale answers for {:?}", settings.stale_for)
+    };
+    format!("{protection}, {} connections, {stale}", settings.connections)
 }
 
 /// Ends at the first Ctrl-C or SIGTERM. Registered before the start, so that a

@@ -148,13 +148,7 @@ impl ProductKey {
         Tenant::ALL.into_iter().flat_map(move |tenant| {
             Locale::ALL.into_iter().flat_map(move |locale| {
                 PriceTier::ALL.into_iter().flat_map(move |tier| {
-                    Audience::ALL.into_iter().map(move |audience| Self {
-                        tenant,
-                        id,
-                        locale,
-                        tier,
-                        audience,
-                    })
+                    Audience::ALL.into_iter().map(move |audience| Self { tenant, id, locale, tier, audience })
                 })
             })
         })

@@ -96,15 +96,8 @@ impl Shop {
         let pool = open_pool(&settings, Arc::clone(&stats)).await?;
         let products = catalog::build(&settings, &pool)?;
         let addr = settings.addr;
-        let listener = TcpListener::bind(addr)
-            .await
-            .map_err(|source| StartError::Listen { addr, source })?;
-        let app = App {
-            products,
-            pool,
-            stats,
-            acquire_timeout: settings.acquire_timeout,
-        };
+        let listener = TcpListener::bind(addr).await.map_err(|source| StartError::Listen { addr, source })?;
+        let app = App { products, pool, stats, acquire_timeout: settings.acquire_timeout };
         Ok(Self { listener, app })
     }
 
@@ -189,11 +182,7 @@ fn check(settings: &Settings) -> Result<(), StartError> {
 async fn open_pool(settings: &Settings, stats: Arc<Stats>) -> Result<Pool, StartError> {
     let (path, products, connections) = (settings.db.clone(), settings.products, settings.connections);
     let open = move || {
-        let options = OpenOptions {
-            path: &path,
-            products,
-            connections,
-        };
+        let options = OpenOptions { path: &path, products, connections };
         db::open(&options, stats)
     };
     Ok(tokio::task::spawn_blocking(open).await.map_err(|_| StartError::Cut)??)

@@ -72,7 +72,6 @@ impl Settings {
     /// empty the pool that orders need too.
     pub fn permits(&self) -> usize {
         let connections = usize::try_from(self.connections).unwrap_or(usize::MAX);
-        self.permits
-            .unwrap_or(connections.saturating_sub(SPARE_CONNECTIONS).max(1))
+        self.permits.unwrap_or(connections.saturating_sub(SPARE_CONNECTIONS).max(1))
     }
 }

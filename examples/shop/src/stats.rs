@@ -50,10 +50,7 @@ struct Counters<E> {
 
 impl<E: ClosedSet> Default for Counters<E> {
     fn default() -> Self {
-        Self {
-            counts: E::all().iter().map(|_| AtomicU64::new(0)).collect(),
-            set: std::marker::PhantomData,
-        }
+        Self { counts: E::all().iter().map(|_| AtomicU64::new(0)).collect(), set: std::marker::PhantomData }
     }
 }
 

@@ -14,10 +14,7 @@ pub(crate) struct Counters<E> {
 
 impl<E: ClosedSet> Counters<E> {
     pub(crate) fn new() -> Self {
-        Self {
-            counts: E::all().iter().map(|_| AtomicU64::new(0)).collect(),
-            set: PhantomData,
-        }
+        Self { counts: E::all().iter().map(|_| AtomicU64::new(0)).collect(), set: PhantomData }
     }
 
     #[inline]

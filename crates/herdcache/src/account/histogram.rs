@@ -14,10 +14,7 @@ pub(crate) struct AtomicHistogram {
 
 impl AtomicHistogram {
     pub(crate) fn new() -> Self {
-        Self {
-            sum_us: AtomicU64::new(0),
-            buckets: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(),
-        }
+        Self { sum_us: AtomicU64::new(0), buckets: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect() }
     }
 
     pub(crate) fn record(&self, ns: u64) {
@@ -30,10 +27,6 @@ impl AtomicHistogram {
         let mut buckets: Vec<u64> = self.buckets.iter().map(|bucket| bucket.load(Relaxed)).collect();
         let used = buckets.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
         buckets.truncate(used);
-        Histogram {
-            count: buckets.iter().sum(),
-            sum_us: self.sum_us.load(Relaxed),
-            buckets,
-        }
+        Histogram { count: buckets.iter().sum(), sum_us: self.sum_us.load(Relaxed), buckets }
     }
 }

@@ -25,14 +25,7 @@ pub(crate) fn tick() -> (usize, Sample) {
         let (shard, seen) = local.get();
         let shard = if shard == 0 { choose() } else { shard };
         local.set((shard, seen.wrapping_add(1)));
-        (
-            shard as usize,
-            if seen % SAMPLED == 0 {
-                Sample::Take
-            } else {
-                Sample::Skip
-            },
-        )
+        (shard as usize, if seen % SAMPLED == 0 { Sample::Take } else { Sample::Skip })
     })
 }
 

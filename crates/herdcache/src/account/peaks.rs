@@ -25,11 +25,7 @@ impl Cells {
         let tag = second << 32;
         // The closure always gives a value, so the update cannot fail.
         let _ = cell.fetch_update(Relaxed, Relaxed, |old| {
-            let value = if old & TAG == tag & TAG {
-                merge(old & VALUE)
-            } else {
-                fresh
-            };
+            let value = if old & TAG == tag & TAG { merge(old & VALUE) } else { fresh };
             Some((tag & TAG) | value.min(VALUE))
         });
     }

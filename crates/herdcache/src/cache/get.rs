@@ -60,13 +60,7 @@ where
     L: FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
 {
     pub(super) fn new(core: &'a Arc<Core<K, V, E>>, limit: Option<Duration>, key: &'a Q, load: L) -> Self {
-        Self {
-            core,
-            key,
-            limit,
-            load: Some(load),
-            stage: Stage::Start,
-        }
+        Self { core, key, limit, load: Some(load), stage: Stage::Start }
     }
 
     /// Looks up and judges: everything that needs no flight ends here.
@@ -77,11 +71,11 @@ where
             Some(Stored::Value(entry)) => match entry.stamps.judge(now) {
                 Freshness::Fresh => self.fresh(entry, now),
                 Freshness::Stale => self.stale(entry, now, cx),
-                Freshness::Reserve | Freshness::Expired => self.missing(Some(Stored::Value(entry)), now, cx),
+                Freshness::Reserve | Freshness::Expired => self.missing(Some(&Stored::Value(entry)), now, cx),
             },
             Some(absent @ Stored::Absent(_)) => {
                 if absent.stamps().judge(now) > Freshness::Fresh {
-                    return self.missing(Some(absent), now, cx);
+                    return self.missing(Some(&absent), now, cx);
                 }
                 let shard = self.core.sample(self.key, || Seen::Fresh, now);
                 self.core.account.quick(shard, Quick::Negative);
@@ -112,13 +106,7 @@ where
         let (soft, beta) = (stamps.bounds().soft, self.core.settings.early_refresh);
         if policy.has(Measure::Early) && refresh_early(clock::exact(), soft, stamps.load_ns, beta, unit) {
             if let Some(load) = self.load.take() {
-                self.core.refresh(
-                    self.key,
-                    &Stored::Value(Arc::clone(entry)),
-                    FlightTrigger::Early,
-                    policy,
-                    load,
-                );
+                self.core.refresh(self.key, &Stored::Value(Arc::clone(entry)), FlightTrigger::Early, policy, load);
             }
         }
     }
@@ -128,16 +116,13 @@ where
     fn stale(&mut self, entry: Arc<Entry<V>>, now: Moment, cx: &mut Context<'_>) -> Poll<Got<V, E>> {
         let policy = self.core.measures.read();
         if !policy.has(Measure::Stale) {
-            return self.missing(Some(Stored::Value(entry)), now, cx);
+            return self.missing(Some(&Stored::Value(entry)), now, cx);
         }
         let shard = self.core.sample(self.key, || Seen::Stale, now);
         self.core.account.quick(shard, Quick::Stale);
         let stored = Stored::Value(Arc::clone(&entry));
         let reason = match self.load.take() {
-            Some(load) => self
-                .core
-                .refresh(self.key, &stored, FlightTrigger::Stale, policy, load)
-                .reason(),
+            Some(load) => self.core.refresh(self.key, &stored, FlightTrigger::Stale, policy, load).reason(),
             None => StaleReason::Revalidating,
         };
         self.core.count_stale(&entry, reason, now);
@@ -147,7 +132,7 @@ where
     /// Nothing can be answered yet: a flight it is.
     #[cold]
     #[inline(never)]
-    fn missing(&mut self, found: Option<Stored<V>>, now: Moment, cx: &mut Context<'_>) -> Poll<Got<V, E>> {
+    fn missing(&mut self, found: Option<&Stored<V>>, now: Moment, cx: &mut Context<'_>) -> Poll<Got<V, E>> {
         self.core.sample(self.key, || Seen::Missing, now);
         let request = Request::begin(&self.core.account);
         self.board(request, found, Attempt::First, cx)
@@ -156,28 +141,22 @@ where
     fn board(
         &mut self,
         request: Request<'a>,
-        found: Option<Stored<V>>,
+        found: Option<&Stored<V>>,
         attempt: Attempt,
         cx: &mut Context<'_>,
     ) -> Poll<Got<V, E>> {
         let core = self.core;
         let hash = core.hash(self.key);
         let policy = core.measures.read();
-        let cause = core.cause(hash, found.as_ref());
-        let want = Want {
-            key: self.key,
-            hash,
-            policy,
-            cause,
-        };
-        let turn = core.join(&want, found.clone(), cx.waker());
+        let cause = core.cause(hash, found);
+        let asked = Want { key: self.key, hash, policy, cause };
+        let turn = core.join(&asked, found, cx.waker());
         if let Turn::Recheck(stored) = turn {
-            return Poll::Ready(Self::rechecked(request, stored));
+            return Poll::Ready(Ok(Self::rechecked(request, stored)));
         }
         if attempt == Attempt::First {
             core.account.misses.add(cause);
         }
-        let previous = found.as_ref();
         match turn {
             Turn::Lead(flight, slot) => {
                 let wait = Wait::new(core, request, Arc::clone(&flight), slot, FlightRole::Leader, self.limit);
@@ -192,32 +171,29 @@ where
             }
             Turn::Cooling { last, retry_in } => {
                 let error = GetError::Cooling { last, retry_in };
-                Poll::Ready(self.instead(request, previous, StaleReason::Cooling, error))
+                Poll::Ready(self.instead(request, found, StaleReason::Cooling, error))
             }
             Turn::Rejected(reason) => {
                 core.count_rejection(reason);
-                let error = GetError::Rejected {
-                    reason,
-                    retry_in: core.gate.retry_in(),
-                };
-                Poll::Ready(self.instead(request, previous, StaleReason::Rejected, error))
+                let error = GetError::Rejected { reason, retry_in: core.gate.retry_in() };
+                Poll::Ready(self.instead(request, found, StaleReason::Rejected, error))
             }
             Turn::Reentrant => Poll::Ready(refuse(request, GetError::Reentrant)),
-            Turn::Closed => Poll::Ready(self.instead(request, previous, StaleReason::Rejected, GetError::Closed)),
-            Turn::Recheck(stored) => Poll::Ready(Self::rechecked(request, stored)),
+            Turn::Closed => Poll::Ready(self.instead(request, found, StaleReason::Rejected, GetError::Closed)),
+            Turn::Recheck(stored) => Poll::Ready(Ok(Self::rechecked(request, stored))),
         }
     }
 
     /// S3: another flight landed between this caller's look and its turn.
-    fn rechecked(request: Request<'_>, stored: Stored<V>) -> Got<V, E> {
+    fn rechecked(request: Request<'_>, stored: Stored<V>) -> Option<Answer<V>> {
         match stored {
             Stored::Value(entry) => {
                 request.end(Outcome::Hit);
-                Ok(Some(Answer::new(entry, Outcome::Hit, clock::exact())))
+                Some(Answer::new(entry, Outcome::Hit, clock::exact()))
             }
             Stored::Absent(_) => {
                 request.end(Outcome::Negative);
-                Ok(None)
+                None
             }
         }
     }
@@ -277,21 +253,16 @@ where
             }
             Some(Landing::Rejected { reason, retry_in }) => {
                 self.core.count_rejection(*reason);
-                let error = GetError::Rejected {
-                    reason: *reason,
-                    retry_in: *retry_in,
-                };
+                let error = GetError::Rejected { reason: *reason, retry_in: *retry_in };
                 self.instead(request, previous, StaleReason::Rejected, error)
             }
             Some(Landing::Closed) => self.instead(request, previous, StaleReason::Rejected, GetError::Closed),
             Some(Landing::Orphaned) | None => {
                 // S8: the runtime that carried the flight ended. One more try, by whoever still has a loader.
                 if attempt == Attempt::First && self.load.is_some() {
-                    return self.board(request, flight.previous.clone(), Attempt::Second, cx);
+                    return self.board(request, flight.previous.as_ref(), Attempt::Second, cx);
                 }
-                let failure = Failure::Contract {
-                    what: "the runtime that carried this load has ended",
-                };
+                let failure = Failure::Contract { what: "the runtime that carried this load has ended" };
                 self.instead(request, previous, StaleReason::Error, GetError::Failed(failure))
             }
         })
@@ -334,7 +305,7 @@ fn refuse<V: Send + Sync + 'static, E>(request: Request<'_>, error: GetError<E>)
     Err(error)
 }
 
-impl<'a, K, V, E, Q, L> Future for Get<'a, K, V, E, Q, L>
+impl<K, V, E, Q, L> Future for Get<'_, K, V, E, Q, L>
 where
     K: Key + Borrow<Q>,
     V: Send + Sync + 'static,

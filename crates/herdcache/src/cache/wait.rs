@@ -62,14 +62,7 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
     ) -> Self {
         let soft = core.settings.soft_timeout.filter(|_| flight.previous_entry().is_some());
         let timers = Timers::new(soft, limit);
-        Self {
-            core,
-            seat: Some((request, flight)),
-            slot,
-            role,
-            began: clock::exact(),
-            timers,
-        }
+        Self { core, seat: Some((request, flight)), slot, role, began: clock::exact(), timers }
     }
 
     pub(super) fn role(&self) -> FlightRole {
@@ -135,10 +128,7 @@ impl Timers {
         // Without a runtime there are no timers; the load itself then ends with that very reason.
         Handle::try_current().ok()?;
         let sleep = |duration| Box::pin(tokio::time::sleep(duration));
-        Some(Box::new(Self {
-            soft: soft.map(sleep),
-            limit: limit.map(|limit| (limit, sleep(limit))),
-        }))
+        Some(Box::new(Self { soft: soft.map(sleep), limit: limit.map(|limit| (limit, sleep(limit))) }))
     }
 
     fn poll<V: Send + Sync + 'static>(

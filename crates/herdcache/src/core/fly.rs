@@ -8,14 +8,15 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use herdfeed::{FlightEnd, Measure, OriginResult, RejectReason, Stage};
+use herdfeed::{DiscardReason, FlightEnd, Measure, OriginResult, RejectReason, Stage};
 use tokio::runtime::Handle;
 
 use super::Core;
+use super::land::Ending;
 use super::write::Written;
 use crate::clock::{self, nanos};
 use crate::entry::Stored;
@@ -37,7 +38,7 @@ pub(super) struct Pilot<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'stat
     pub(super) flight: Arc<Flight<K, V, E>>,
     pub(super) call: Arc<Call>,
     /// Whether it has left the table.
-    left: bool,
+    left: AtomicBool,
 }
 
 /// How a load that was polled ended.
@@ -69,20 +70,15 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     pub(super) fn pilot(self: &Arc<Self>, flight: &Arc<Flight<K, V, E>>) -> Pilot<K, V, E, S> {
-        let call = Call::new(flight.id, self.gate.address(), &self.account, flight.deadline);
+        let call = Call::new(self.errand(flight.hash), self.gate.address(), &self.account, flight.deadline);
         flight.set_call(Arc::clone(&call));
-        Pilot {
-            core: Arc::clone(self),
-            flight: Arc::clone(flight),
-            call,
-            left: false,
-        }
+        Pilot { core: Arc::clone(self), flight: Arc::clone(flight), call, left: AtomicBool::new(false) }
     }
 }
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Pilot<K, V, E, S> {
     fn pass(&self, policy: Policy) -> Pass {
-        if self.flight.stage() == Stage::Held {
+        if self.flight.is_held() {
             return Pass::Held;
         }
         if !policy.has(Measure::Permits) {
@@ -115,10 +111,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let part = self.begin(ticket);
         let mut load = match self.make(start) {
             Ok(load) => load,
-            Err(failure) => {
-                self.call.ended(OriginResult::Panicked);
-                return self.land_failure(failure, part);
-            }
+            Err(failure) => return self.land_failure(failure, part),
         };
         if may_poll_in_place() {
             // The waker is never needed: a load that waits is polled again at once where it is spawned.
@@ -134,9 +127,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// Begins the origin call under its ticket.
     pub(super) fn begin(&self, ticket: Ticket) -> Part {
         let now = clock::exact();
-        let limit = now
-            .saturating_add(nanos(self.core.settings.origin_timeout))
-            .min(self.flight.deadline);
+        let limit = now.saturating_add(nanos(self.core.settings.origin_timeout)).min(self.flight.deadline);
         self.flight.set_stage(Stage::Origin);
         self.flight.call_deadline.store(limit, Relaxed);
         self.call.begin(ticket, now, limit)
@@ -175,9 +166,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         F: Future<Output = ()> + Send + 'static,
     {
         let Ok(runtime) = Handle::try_current() else {
-            return self.end_early(Failure::Contract {
-                what: "a load that waits needs a tokio runtime",
-            });
+            return self.end_early(Failure::Contract { what: "a load that waits needs a tokio runtime" });
         };
         let flight = Arc::clone(&self.flight);
         let core = Arc::clone(&self.core);
@@ -206,12 +195,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     async fn fly_held(self, policy: Policy, load: LoadFuture<V, E>) {
         loop {
             let told = self.flight.may_start.notified();
-            if !self
-                .core
-                .table
-                .lock(self.flight.hash)
-                .must_hold(self.flight.hash, &self.flight.key)
-            {
+            if !self.core.table.lock(self.flight.hash).must_hold(self.flight.hash, &self.flight.key) {
                 break;
             }
             let left = self.flight.deadline.saturating_sub(clock::exact());
@@ -226,9 +210,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             Pass::Queue(place) => self.fly_queued(place, load).await,
             Pass::Refused(reason) => self.reject(reason),
             // Unreachable in practice: the stage was just set.
-            Pass::Held => self.end_early(Failure::Contract {
-                what: "a flight was held twice",
-            }),
+            Pass::Held => self.end_early(Failure::Contract { what: "a flight was held twice" }),
         }
     }
 
@@ -239,25 +221,25 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     /// The load has ended: write back, land, leave.
-    fn finish(mut self, end: LoadEnd<V, E>, load: LoadFuture<V, E>, part: Part) {
-        let landed = self.settle(end);
+    fn finish(self, end: LoadEnd<V, E>, load: LoadFuture<V, E>, part: Part) {
+        let ending = self.settle(end);
         // The load's own Drop may panic, and may take its time: it is over before the permit comes back.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(load)));
         self.leave();
         drop(part);
-        self.core.deliver(&self.flight, landed);
+        if let Some(ending) = ending {
+            ending.deliver();
+        }
     }
 
     /// What the load's end means for the flight; `None` if the flight ended before its load.
-    fn settle(&self, end: LoadEnd<V, E>) -> Option<(Landing<V, E>, FlightEnd)> {
+    fn settle(&self, end: LoadEnd<V, E>) -> Option<Ending<'_, K, V, E, S>> {
         let now = clock::exact();
         let loaded = match end {
             Ok(Ok(loaded)) => loaded,
             Ok(Err(error)) => {
                 self.call.ended(OriginResult::Error);
-                return self
-                    .core
-                    .fail(&self.flight, Failure::Origin(Arc::new(error)), FlightEnd::Failed);
+                return self.core.fail(&self.flight, Failure::Origin(Arc::new(error)), FlightEnd::Failed);
             }
             Err(panic) => {
                 self.call.ended(OriginResult::Panicked);
@@ -265,16 +247,12 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             }
         };
         let absent = loaded.value.is_none();
-        self.call.ended(if absent {
-            OriginResult::Absent
-        } else {
-            OriginResult::Value
-        });
-        if !self.flight.claim_end() {
+        self.call.ended(if absent { OriginResult::Absent } else { OriginResult::Value });
+        let Some(claim) = self.core.claim(&self.flight) else {
             // Came after the flight's end: counted, never stored.
-            self.core.account.discards.add(herdfeed::DiscardReason::TooOld);
+            self.core.account.discards.add(DiscardReason::TooOld);
             return None;
-        }
+        };
         let stored = self.core.stored(&loaded, now, now.saturating_sub(self.flight.started));
         let end = match self.core.write_back(&self.flight, &stored, loaded.keep) {
             Written::Stored if absent => FlightEnd::Absent,
@@ -288,44 +266,41 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             Stored::Value(entry) => Landing::Value(entry),
             Stored::Absent(_) => Landing::Absent,
         };
-        Some((landing, end))
+        Some(claim.with(landing, end))
     }
 
-    pub(super) fn land_failure(mut self, failure: Failure<E>, part: Part) {
-        let landed = self.core.fail(&self.flight, failure, FlightEnd::Panicked);
+    /// Ends a flight whose load could not even be made.
+    pub(super) fn land_failure(self, failure: Failure<E>, part: Part) {
+        self.call.ended(OriginResult::Panicked);
+        let ending = self.core.fail(&self.flight, failure, FlightEnd::Panicked);
         self.leave();
         drop(part);
-        self.core.deliver(&self.flight, landed);
+        if let Some(ending) = ending {
+            ending.deliver();
+        }
     }
 
-    fn reject(mut self, reason: RejectReason) {
-        if !self.flight.claim_end() {
-            return;
-        }
+    fn reject(self, reason: RejectReason) {
         let retry_in = self.core.gate.retry_in();
-        self.leave();
-        self.core.deliver(
-            &self.flight,
-            Some((Landing::Rejected { reason, retry_in }, FlightEnd::Rejected)),
-        );
+        if let Some(claim) = self.core.claim(&self.flight) {
+            self.leave();
+            claim.with(Landing::Rejected { reason, retry_in }, FlightEnd::Rejected).deliver();
+        }
     }
 
     /// Ends a flight whose load never began.
-    fn end_early(mut self, failure: Failure<E>) {
-        let end = if matches!(failure, Failure::Panicked { .. }) {
-            FlightEnd::Panicked
-        } else {
-            FlightEnd::Failed
-        };
-        let landed = self.core.fail(&self.flight, failure, end);
+    fn end_early(self, failure: Failure<E>) {
+        let end = if matches!(failure, Failure::Panicked { .. }) { FlightEnd::Panicked } else { FlightEnd::Failed };
+        let ending = self.core.fail(&self.flight, failure, end);
         self.leave();
-        self.core.deliver(&self.flight, landed);
+        if let Some(ending) = ending {
+            ending.deliver();
+        }
     }
 
     /// Leaves the table; the next load of the key may start.
-    fn leave(&mut self) {
-        if !self.left {
-            self.left = true;
+    fn leave(&self) {
+        if !self.left.swap(true, Relaxed) {
             self.core.retire(&self.flight);
         }
     }
@@ -335,19 +310,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     fn drop(&mut self) {
         self.leave();
         // Nothing landed it: its task was dropped together with its runtime.
-        if self.flight.claim_end() {
-            self.core
-                .deliver(&self.flight, Some((Landing::Orphaned, FlightEnd::Abandoned)));
+        if let Some(claim) = self.core.claim(&self.flight) {
+            claim.with(Landing::Orphaned, FlightEnd::Abandoned).deliver();
         }
     }
 }
 
 fn panicked<E>(panic: &(dyn std::any::Any + Send)) -> Failure<E> {
-    let text = panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or(panic.downcast_ref::<String>().map(String::as_str));
-    Failure::Panicked {
-        message: text.unwrap_or("(no message)").into(),
-    }
+    let text = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
+    Failure::Panicked { message: text.unwrap_or("(no message)").into() }
 }

@@ -54,7 +54,7 @@ pub(crate) struct Want<'a, Q: ?Sized> {
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
     /// Finds this miss its flight.
-    pub(crate) fn join<Q>(&self, want: &Want<'_, Q>, found: Option<Stored<V>>, waker: &Waker) -> Turn<K, V, E>
+    pub(crate) fn join<Q>(&self, want: &Want<'_, Q>, found: Option<&Stored<V>>, waker: &Waker) -> Turn<K, V, E>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
@@ -68,7 +68,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             return turn;
         }
         let key = want.key.to_owned();
-        self.open(want, key, found, spare, waker, now)
+        self.open(want, key, found.cloned(), spare, waker, now)
     }
 
     /// One look under the lock: everything but opening a flight.
@@ -88,6 +88,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if self.is_closed() {
             return Some(Turn::Closed);
         }
+        if call::is_within(self.errand(want.hash)) {
+            return Some(Turn::Reentrant);
+        }
         if !want.policy.has(Measure::SingleFlight) {
             return None;
         }
@@ -95,17 +98,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             return self.board(flight, waker.take()?, now);
         }
         let cold = shard.cooling.check(want.hash, want.key, now)?;
-        Some(Turn::Cooling {
-            last: cold.last,
-            retry_in: Duration::from_nanos(cold.until - now),
-        })
+        Some(Turn::Cooling { last: cold.last, retry_in: Duration::from_nanos(cold.until - now) })
     }
 
     /// Joins a flight that another caller opened.
     fn board(&self, flight: &Arc<Flight<K, V, E>>, waker: Waker, now: Moment) -> Option<Turn<K, V, E>> {
-        if call::is_within(flight.id) {
-            return Some(Turn::Reentrant);
-        }
         match flight.join(waker, self.settings.max_waiters) {
             Joined::Waiting { slot, waiters } => {
                 self.account.participants.add(FlightRole::Waiter);
@@ -132,9 +129,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        if !self.table.reserve(self.settings.max_flights) {
+        let Some(place) = self.table.reserve(self.settings.max_flights) else {
             return Turn::Rejected(RejectReason::FlightsFull);
-        }
+        };
         let flight = self.flight(key, want.hash, FlightTrigger::Miss, Some(want.cause), found, now);
         // The leader waits like everyone else. Only this thread knows the flight, so there is room.
         let Joined::Waiting { slot, .. } = flight.join(waker.clone(), usize::MAX) else {
@@ -143,36 +140,22 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let loads = match self.register(want, &flight, &mut spare, now) {
             Ok(loads) => loads,
             Err(turn) => {
-                self.table.release();
                 self.crowd(&turn);
                 return turn;
             }
         };
+        place.taken();
         self.account.flight_starts.add(FlightTrigger::Miss);
         self.account.participants.add(FlightRole::Leader);
         self.account.wait_begins(now, 1);
-        self.herds.grown(
-            self,
-            &flight,
-            Crowd {
-                waiters: 1,
-                loads: loads as u64,
-            },
-        );
+        self.herds.grown(self, &flight, Crowd { waiters: 1, loads: loads as u64 });
         Turn::Lead(flight, slot)
     }
 
     /// A waiter more may make a herd. Told outside the table's lock.
     fn crowd(&self, turn: &Turn<K, V, E>) {
         if let Turn::Wait(flight, _) = turn {
-            self.herds.grown(
-                self,
-                flight,
-                Crowd {
-                    waiters: flight.waiting(),
-                    loads: 1,
-                },
-            );
+            self.herds.grown(self, flight, Crowd { waiters: flight.waiting(), loads: 1 });
         }
     }
 
@@ -195,13 +178,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
         if !want.policy.has(Measure::SingleFlight) {
             shard.open(flight, Seat::Beside);
-            return Ok(shard.loads(want.hash, want.key));
+            return Ok(shard.loads(want.hash));
         }
         // S3: landings store under this lock, so one that this caller missed is seen here.
-        let landed = self
-            .store
-            .get(want.key)
-            .filter(|stored| stored.stamps().judge(now) == Freshness::Fresh);
+        let landed = self.store.get(want.key).filter(|stored| stored.stamps().judge(now) == Freshness::Fresh);
         if let Some(stored) = landed {
             return Err(Turn::Recheck(stored));
         }

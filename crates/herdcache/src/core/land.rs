@@ -1,5 +1,6 @@
 //! Landing: a flight's one end is counted, told, and handed to those who wait.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -17,22 +18,61 @@ use crate::graveyard::Vigil;
 use crate::key::Key;
 use crate::store::Store;
 
+/// The right to end a flight, and the duty: dropped unused, it lands the flight as panicked.
+///
+/// S2: whatever the application's code does between the end of a load and its
+/// landing, nobody waits for ever.
+pub(super) struct Claim<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> {
+    core: &'a Core<K, V, E, S>,
+    flight: &'a Arc<Flight<K, V, E>>,
+}
+
+/// A flight's end that has yet to be told.
+pub(super) struct Ending<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> {
+    claim: Claim<'a, K, V, E, S>,
+    landing: Landing<V, E>,
+    end: FlightEnd,
+}
+
+impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Claim<'a, K, V, E, S> {
+    pub(super) fn with(self, landing: Landing<V, E>, end: FlightEnd) -> Ending<'a, K, V, E, S> {
+        Ending { claim: self, landing, end }
+    }
+}
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Ending<'_, K, V, E, S> {
+    /// Counts and tells the end, then wakes everyone.
+    pub(super) fn deliver(self) {
+        let Self { claim, landing, end } = self;
+        let (core, flight) = (claim.core, claim.flight);
+        std::mem::forget(claim);
+        core.deliver(flight, landing, end);
+    }
+}
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Drop for Claim<'_, K, V, E, S> {
+    fn drop(&mut self) {
+        let message = "the application's code panicked while a load was written back".into();
+        self.core.deliver(self.flight, Landing::Failed(Failure::Panicked { message }), FlightEnd::Panicked);
+    }
+}
+
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
+    /// Claims the one end of a flight; `None` if somebody else has.
+    pub(super) fn claim<'a>(&'a self, flight: &'a Arc<Flight<K, V, E>>) -> Option<Claim<'a, K, V, E, S>> {
+        flight.claim_end().then(|| Claim { core: self, flight })
+    }
+
     /// E1: the flight failed; its key cools. `None` if the flight had ended before.
-    pub(super) fn fail(
-        &self,
-        flight: &Arc<Flight<K, V, E>>,
+    pub(super) fn fail<'a>(
+        &'a self,
+        flight: &'a Arc<Flight<K, V, E>>,
         failure: Failure<E>,
         end: FlightEnd,
-    ) -> Option<(Landing<V, E>, FlightEnd)> {
-        if !flight.claim_end() {
-            return None;
-        }
+    ) -> Option<Ending<'a, K, V, E, S>> {
+        let claim = self.claim(flight)?;
         let key = flight.key.clone();
-        let windows = Windows {
-            base: self.settings.cooling_base,
-            cap: self.settings.cooling_cap,
-        };
+        let windows = Windows { base: self.settings.cooling_base, cap: self.settings.cooling_cap };
         let now = clock::exact();
         let _vigil = Vigil::open();
         let mut shard = self.table.lock(flight.hash);
@@ -45,35 +85,25 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
         // Callers from now on find the key cooling, not a flight that is over.
         shard.set_aside(flight);
-        Some((Landing::Failed(failure), end))
+        Some(claim.with(Landing::Failed(failure), end))
     }
 
     /// S7: the flight's limit has passed. Its key is free from here on; its load may still run.
     pub(super) fn expire(&self, flight: &Arc<Flight<K, V, E>>) {
         let limit = flight.call_deadline.load(Relaxed);
         let (failure, end) = if limit > 0 && limit < flight.deadline {
-            (
-                Failure::OriginTimeout {
-                    limit: self.settings.origin_timeout,
-                },
-                FlightEnd::Failed,
-            )
+            (Failure::OriginTimeout { limit: self.settings.origin_timeout }, FlightEnd::Failed)
         } else {
-            (
-                Failure::Deadline {
-                    limit: self.settings.flight_deadline,
-                },
-                FlightEnd::Deadline,
-            )
+            (Failure::Deadline { limit: self.settings.flight_deadline }, FlightEnd::Deadline)
         };
-        let Some(landed) = self.fail(flight, failure, end) else {
+        let Some(ending) = self.fail(flight, failure, end) else {
             return;
         };
         if let Some(call) = flight.call() {
             call.ended(OriginResult::Timeout);
             call.abandon();
         }
-        self.deliver(flight, Some(landed));
+        ending.deliver();
     }
 
     /// S7: sees to it, from outside the load's task, that the flight ends in time.
@@ -107,9 +137,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         self.quiet.notify_waiters();
     }
 
-    /// Counts and tells the end that was claimed, then wakes everyone.
-    pub(super) fn deliver(&self, flight: &Arc<Flight<K, V, E>>, landed: Option<(Landing<V, E>, FlightEnd)>) {
-        let Some((landing, end)) = landed else { return };
+    /// Counts and tells an end, then wakes everyone.
+    fn deliver(&self, flight: &Arc<Flight<K, V, E>>, landing: Landing<V, E>, end: FlightEnd) {
         let now = clock::exact();
         let took_ns = now.saturating_sub(flight.started);
         let waiters = flight.waiting();
@@ -122,35 +151,37 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             previous.stamps().release_refresh();
         }
         // The leader is no coalesced request.
-        let joined = if flight.trigger == FlightTrigger::Miss {
-            waiters.saturating_sub(1)
-        } else {
-            waiters
-        };
+        let joined = if flight.trigger == FlightTrigger::Miss { waiters.saturating_sub(1) } else { waiters };
         self.hot.loaded(flight.hash, joined, took_ns);
-        if LandedFlight::<K>::is_notable(waiters, took_ns) {
-            self.landed.push(LandedFlight {
-                id: flight.id,
-                key: flight.key.clone(),
-                trigger: flight.trigger,
-                cause: flight.cause,
-                started: flight.started,
-                took_ns,
-                waiters,
-                end,
-            });
-        }
+        self.note_landed(flight, took_ns, waiters, end);
         if self.herds.is_flying(flight.hash) {
-            let left = self.table.lock(flight.hash).loads(flight.hash, &flight.key) as u64;
+            let left = self.loads_of(flight);
             self.herds.landed(self, flight, end, left);
         }
         self.look_around(now);
         flight.land(landing);
     }
 
+    /// Remembers a flight that was slow or waited for, for display.
+    fn note_landed(&self, flight: &Flight<K, V, E>, took_ns: u64, waiters: u64, end: FlightEnd) {
+        if !LandedFlight::<K>::is_notable(waiters, took_ns) {
+            return;
+        }
+        // A key whose clone panics is not shown; its flight lands all the same.
+        let Ok(key) = catch_unwind(AssertUnwindSafe(|| flight.key.clone())) else { return };
+        let (id, trigger, cause, started) = (flight.id, flight.trigger, flight.cause, flight.started);
+        self.landed.push(LandedFlight { id, key, trigger, cause, started, took_ns, waiters, end });
+    }
+
+    /// Loads of this flight's key that go on. By hash, so that none of the application's code runs here.
+    fn loads_of(&self, flight: &Flight<K, V, E>) -> u64 {
+        self.table.lock(flight.hash).loads(flight.hash) as u64
+    }
+
     /// Counts a refusal under its reason.
     pub(crate) fn count_rejection(&self, reason: RejectReason) {
         self.account.rejections.add(reason);
+        self.look_around(clock::exact());
     }
 }
 

@@ -63,9 +63,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             return Refreshing::UnderWay;
         }
         let ticket = if policy.has(Measure::Permits) {
-            self.gate
-                .enter_background(PermitClass::Refresh)
-                .map(|permit| Ticket::Permit { _permit: permit })
+            self.gate.enter_background(PermitClass::Refresh).map(|permit| Ticket::Permit { _permit: permit })
         } else {
             Some(Ticket::Free)
         };
@@ -93,18 +91,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        if !self.table.reserve(self.settings.max_flights) {
-            return None;
-        }
+        let place = self.table.reserve(self.settings.max_flights)?;
         let hash = self.hash(key);
-        let flight = self.flight(
-            key.to_owned(),
-            hash,
-            trigger,
-            None,
-            Some(stored.clone()),
-            clock::exact(),
-        );
+        let flight = self.flight(key.to_owned(), hash, trigger, None, Some(stored.clone()), clock::exact());
         let opened = {
             let _vigil = Vigil::open();
             let mut shard = self.table.lock(hash);
@@ -116,9 +105,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             free
         };
         if !opened {
-            self.table.release();
             return None;
         }
+        place.taken();
         self.account.flight_starts.add(trigger);
         Some(self.pilot(&flight))
     }
@@ -130,10 +119,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let part = self.begin(ticket);
         match self.make(start) {
             Ok(load) => self.spawn(load, move |pilot, load| pilot.fly_on(part, load)),
-            Err(failure) => {
-                self.call.ended(herdfeed::OriginResult::Panicked);
-                self.land_failure(failure, part);
-            }
+            Err(failure) => self.land_failure(failure, part),
         }
     }
 }

@@ -36,14 +36,12 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let mut flights = Vec::with_capacity(self.table.len());
         self.table.each(|flight| flights.push(Arc::clone(flight)));
         for flight in flights {
-            if !flight.claim_end() {
-                continue;
-            }
+            let Some(claim) = self.claim(&flight) else { continue };
             self.table.lock(flight.hash).set_aside(&flight);
             if let Some(call) = flight.call() {
                 call.abandon();
             }
-            self.deliver(&flight, Some((Landing::Closed, FlightEnd::Closed)));
+            claim.with(Landing::Closed, FlightEnd::Closed).deliver();
         }
     }
 }

@@ -9,7 +9,6 @@ use herdfeed::{CacheSnapshot, FlightTrigger, HotKey, LiveFlight, Peaks, Protecti
 use super::Core;
 use super::landed::LandedFlight;
 use crate::clock::{self, Moment};
-use crate::flight::Flight;
 use crate::herd::Sample;
 use crate::hotkeys::Hot;
 use crate::key::Key;
@@ -26,11 +25,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let (begun, outcomes) = account.requests();
         let off = self.measures.off();
         let flights = self.live(now);
-        let protection = if off.is_empty() {
-            ProtectionLevel::Process
-        } else {
-            ProtectionLevel::Observe
-        };
+        let protection = if off.is_empty() { ProtectionLevel::Process } else { ProtectionLevel::Observe };
         CacheSnapshot {
             name: self.name.clone(),
             gate: self.gate.name().to_owned(),
@@ -70,13 +65,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 origin_starts: account.origin_starts.read(now),
                 origin_active: account.origin_active_peak.read(now),
             },
-            live: flights.live,
-            landed: self
-                .landed
-                .all()
-                .iter()
-                .map(|flight| self.show_landed(flight))
-                .collect(),
+            live: flights.flights,
+            landed: self.landed.all().iter().map(|flight| self.show_landed(flight)).collect(),
             hot: self.hot_keys(now),
             conditions: self.herds.active(),
             law_violations: account.law_violations.load(Relaxed),
@@ -91,11 +81,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 overdue.push(Arc::clone(flight));
             }
         });
-        overdue.iter().for_each(|flight| self.expire(flight));
+        for flight in &overdue {
+            self.expire(flight);
+        }
     }
 
     fn live(&self, now: Moment) -> Live {
-        let mut flights: Vec<(Arc<Flight<K, V, E>>, u64)> = Vec::new();
+        let mut flights = Vec::new();
         let mut live = Live::default();
         self.table.each(|flight| {
             if flight.stage() != Stage::Landed {
@@ -104,15 +96,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         });
         live.active = flights.len() as u64;
         live.unwatched = flights.iter().filter(|(_, waiters)| *waiters == 0).count() as u64;
-        live.oldest_us = flights
-            .iter()
-            .map(|(flight, _)| now.saturating_sub(flight.started))
-            .max()
-            .unwrap_or(0)
-            / 1_000;
+        live.oldest_us =
+            flights.iter().map(|(flight, _)| now.saturating_sub(flight.started)).max().unwrap_or(0) / 1_000;
         flights.sort_unstable_by_key(|(flight, waiters)| (std::cmp::Reverse(*waiters), flight.started));
         flights.truncate(LIVE_FLIGHTS);
-        live.live = flights
+        live.flights = flights
             .iter()
             .map(|(flight, waiters)| LiveFlight {
                 id: flight.id,
@@ -146,10 +134,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     fn hot_keys(&self, now: Moment) -> Vec<HotKey> {
         let top = self.hot.top(HOT_KEYS, now);
         let (all, window_us) = (top.requests.max(1), top.window_ns / 1_000);
-        top.keys
-            .iter()
-            .map(|hot| self.show_hot(hot, all, window_us, now))
-            .collect()
+        top.keys.iter().map(|hot| self.show_hot(hot, all, window_us, now)).collect()
     }
 
     fn show_hot(&self, hot: &Hot<K>, all: u64, window_us: u64, now: Moment) -> HotKey {
@@ -218,5 +203,5 @@ struct Live {
     active: u64,
     unwatched: u64,
     oldest_us: u64,
-    live: Vec<LiveFlight>,
+    flights: Vec<LiveFlight>,
 }

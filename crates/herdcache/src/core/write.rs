@@ -30,17 +30,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// The store's form of a loaded value that arrived at `born`.
     pub(super) fn stored(&self, loaded: &Loaded<V>, born: Moment, load_ns: u64) -> Stored<V> {
         let ttl = loaded.ttl(&self.settings.ttl, self.settings.negative_ttl);
-        let jitter = if self.measures.read().has(Measure::Jitter) {
-            self.settings.jitter
-        } else {
-            0.0
-        };
+        let jitter = if self.measures.read().has(Measure::Jitter) { self.settings.jitter } else { 0.0 };
         let stamps = Stamps::new(born, load_ns, Bounds::new(born, &ttl, jitter, fastrand::f64()));
         match &loaded.value {
-            Some(value) => Stored::Value(Arc::new(Entry {
-                value: Arc::clone(value),
-                stamps,
-            })),
+            Some(value) => Stored::Value(Arc::new(Entry { value: Arc::clone(value), stamps })),
             None => Stored::Absent(Arc::new(stamps)),
         }
     }
@@ -56,7 +49,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 Doom::NewerWrite => DiscardReason::NewerWrite,
             });
         }
-        if !shard.may_store(flight) {
+        if !shard.holds(flight) {
             // Law L5: a load that is not registered has no business here.
             self.account.law_violations.fetch_add(1, Relaxed);
             return Written::Discarded(DiscardReason::Invalidated);

@@ -46,6 +46,11 @@ struct Row<K, V: Send + Sync + 'static, E> {
 }
 
 impl<K, V: Send + Sync + 'static, E> Row<K, V, E> {
+    /// By identity: what a flight does to its own row must not depend on the application's `Eq`.
+    fn holds(&self, flight: &Shared<K, V, E>) -> bool {
+        self.current.iter().chain(&self.beside).any(|other| Arc::ptr_eq(other, flight))
+    }
+
     fn is_of<Q: Eq + ?Sized>(&self, hash: u64, key: &Q) -> bool
     where
         K: Borrow<Q>,
@@ -58,16 +63,8 @@ impl<K, V: Send + Sync + 'static, E> Row<K, V, E> {
 impl<K: 'static, V: Send + Sync + 'static, E: 'static> Table<K, V, E> {
     pub(crate) fn new(cooling_places: usize) -> Self {
         let each = cooling_places.div_ceil(SHARDS);
-        let shard = |_| {
-            Mutex::new(Shard {
-                rows: HashTable::new(),
-                cooling: Cooling::new(each),
-            })
-        };
-        Self {
-            shards: (0..SHARDS).map(shard).collect(),
-            flights: AtomicUsize::new(0),
-        }
+        let shard = |_| Mutex::new(Shard { rows: HashTable::new(), cooling: Cooling::new(each) });
+        Self { shards: (0..SHARDS).map(shard).collect(), flights: AtomicUsize::new(0) }
     }
 
     /// Locks the shard of a key's hash.
@@ -77,11 +74,10 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Table<K, V, E> {
         self.shards[index].lock()
     }
 
-    /// Takes a place for one more flight, of `most`.
-    pub(crate) fn reserve(&self, most: usize) -> bool {
-        self.flights
-            .fetch_update(Relaxed, Relaxed, |n| (n < most).then_some(n + 1))
-            .is_ok()
+    /// A place for one more flight, of `most`.
+    pub(crate) fn reserve(&self, most: usize) -> Option<Reserved<'_>> {
+        self.flights.fetch_update(Relaxed, Relaxed, |n| (n < most).then_some(n + 1)).ok()?;
+        Some(Reserved(&self.flights))
     }
 
     /// Gives back the place of a flight whose load has really ended.
@@ -119,17 +115,13 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
         K: Borrow<Q>,
     {
         let over = |flight: &&Shared<K, V, E>| flight.doomed().is_some() || flight.landing().is_some();
-        self.row(hash, key)
-            .is_some_and(|row| row.beside.iter().filter(over).count() >= 2)
+        self.row(hash, key).is_some_and(|row| row.beside.iter().filter(over).count() >= 2)
     }
 
-    /// Loads of this key in progress, joined or not.
-    pub(crate) fn loads<Q: Eq + ?Sized>(&self, hash: u64, key: &Q) -> usize
-    where
-        K: Borrow<Q>,
-    {
-        self.row(hash, key)
-            .map_or(0, |row| row.beside.len() + usize::from(row.current.is_some()))
+    /// Loads of the key of this hash in progress, joined or not.
+    pub(crate) fn loads(&self, hash: u64) -> usize {
+        let row = self.rows.find(hash, |row| row.hash == hash);
+        row.map_or(0, |row| row.beside.len() + usize::from(row.current.is_some()))
     }
 
     fn row<Q: Eq + ?Sized>(&self, hash: u64, key: &Q) -> Option<&Row<K, V, E>>
@@ -148,11 +140,7 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
         let row = self
             .rows
             .entry(hash, |row| row.is_of(hash, &flight.key), |row| row.hash)
-            .or_insert_with(|| Row {
-                hash,
-                current: None,
-                beside: Vec::new(),
-            })
+            .or_insert_with(|| Row { hash, current: None, beside: Vec::new() })
             .into_mut();
         match seat {
             Seat::Current => row.beside.extend(row.current.replace(Arc::clone(flight))),
@@ -180,46 +168,26 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
         superseded
     }
 
-    /// Whether this very flight is registered and may be stored.
-    pub(crate) fn may_store(&self, flight: &Shared<K, V, E>) -> bool
-    where
-        K: Eq,
-    {
-        self.row(flight.hash, &flight.key).is_some_and(|row| {
-            row.current
-                .iter()
-                .chain(&row.beside)
-                .any(|other| Arc::ptr_eq(other, flight))
-        })
+    /// Whether this very flight is registered.
+    pub(crate) fn holds(&self, flight: &Shared<K, V, E>) -> bool {
+        self.rows.find(flight.hash, |row| row.holds(flight)).is_some()
     }
 
     /// S7: nobody may join this flight any more, though its load goes on.
-    pub(crate) fn set_aside(&mut self, flight: &Shared<K, V, E>)
-    where
-        K: Eq,
-    {
-        let found = self
-            .rows
-            .find_mut(flight.hash, |row| row.is_of(flight.hash, &flight.key));
-        let Some(row) = found else { return };
-        row.beside
-            .extend(row.current.take_if(|current| Arc::ptr_eq(current, flight)));
+    pub(crate) fn set_aside(&mut self, flight: &Shared<K, V, E>) {
+        let Some(row) = self.rows.find_mut(flight.hash, |row| row.holds(flight)) else { return };
+        row.beside.extend(row.current.take_if(|current| Arc::ptr_eq(current, flight)));
     }
 
     /// S2: takes out this very flight and no other.
     ///
     /// Gives the flight that may have waited for it to end.
-    pub(crate) fn remove(&mut self, flight: &Shared<K, V, E>) -> Removed<K, V, E>
-    where
-        K: Eq,
-    {
-        let hash = flight.hash;
-        let Ok(mut found) = self.rows.find_entry(hash, |row| row.is_of(hash, &flight.key)) else {
+    pub(crate) fn remove(&mut self, flight: &Shared<K, V, E>) -> Removed<K, V, E> {
+        let Ok(mut found) = self.rows.find_entry(flight.hash, |row| row.holds(flight)) else {
             return Removed { held: None, gone: None };
         };
         let row = found.get_mut();
-        row.beside
-            .extend(row.current.take_if(|current| Arc::ptr_eq(current, flight)));
+        row.beside.extend(row.current.take_if(|current| Arc::ptr_eq(current, flight)));
         let place = row.beside.iter().position(|other| Arc::ptr_eq(other, flight));
         let gone = place.map(|place| row.beside.swap_remove(place));
         let held = row.current.clone();
@@ -236,6 +204,22 @@ pub(crate) struct Removed<K, V: Send + Sync + 'static, E> {
     pub(crate) held: Option<Shared<K, V, E>>,
     /// The flight itself, if it was there.
     pub(crate) gone: Option<Shared<K, V, E>>,
+}
+
+/// A place in the table, given back if it is dropped before a flight took it.
+pub(crate) struct Reserved<'a>(&'a AtomicUsize);
+
+impl Reserved<'_> {
+    /// A flight has taken the place, and gives it back when its load has ended.
+    pub(crate) fn taken(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
 }
 
 /// Where a flight is registered.

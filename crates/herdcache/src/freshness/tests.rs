@@ -28,18 +28,14 @@ fn f1_edges_of_freshness() {
 /// F3: `stale_for` and `stale_if_error_for` both count from the end of freshness.
 #[test]
 fn f3_reserve_lies_between_hard_and_last() {
-    let ttl = Ttl::fresh_for(seconds(10))
-        .stale_for(seconds(5))
-        .stale_if_error_for(seconds(60));
+    let ttl = Ttl::fresh_for(seconds(10)).stale_for(seconds(5)).stale_if_error_for(seconds(60));
     let bounds = Bounds::new(0, &ttl, 0.0, 0.0);
     assert_eq!(bounds.judge(14_999 * MS), Freshness::Stale);
     assert_eq!(bounds.judge(15_000 * MS), Freshness::Reserve);
     assert_eq!(bounds.judge(69_999 * MS), Freshness::Reserve);
     assert_eq!(bounds.judge(70_000 * MS), Freshness::Expired);
     // A reserve shorter than the stale time never cuts the stale time.
-    let short = Ttl::fresh_for(seconds(10))
-        .stale_for(seconds(5))
-        .stale_if_error_for(seconds(1));
+    let short = Ttl::fresh_for(seconds(10)).stale_for(seconds(5)).stale_if_error_for(seconds(1));
     assert_eq!(Bounds::new(0, &short, 0.0, 0.0).last, 15_000 * MS);
 }
 
@@ -61,12 +57,7 @@ fn f2_extreme_ttls_neither_vanish_nor_overflow() {
     assert_eq!(tiny.soft, 5 + MS / 2);
     let nothing = Bounds::new(5, &Ttl::fresh_for(Duration::ZERO), 0.5, 1.0);
     assert_eq!(nothing.soft, 6);
-    let vast = Bounds::new(
-        u64::MAX - 1,
-        &Ttl::fresh_for(seconds(u64::MAX)).stale_for(seconds(u64::MAX)),
-        0.1,
-        0.5,
-    );
+    let vast = Bounds::new(u64::MAX - 1, &Ttl::fresh_for(seconds(u64::MAX)).stale_for(seconds(u64::MAX)), 0.1, 0.5);
     assert_eq!((vast.soft, vast.hard, vast.last), (u64::MAX, u64::MAX, u64::MAX));
 }
 
@@ -75,19 +66,10 @@ fn f2_extreme_ttls_neither_vanish_nor_overflow() {
 fn f4_early_refresh_edges() {
     let (soft, load) = (10_000 * MS, 50 * MS);
     assert!(refresh_early(0, soft, load, 1.0, 0.0), "u = 0 means now");
-    assert!(
-        !refresh_early(soft - 1, soft, load, 1.0, 1.0),
-        "u = 1 means not before expiry"
-    );
+    assert!(!refresh_early(soft - 1, soft, load, 1.0, 1.0), "u = 1 means not before expiry");
     assert!(!refresh_early(soft, soft, load, 0.0, 0.0), "beta = 0 is off");
-    assert!(
-        !refresh_early(soft - 1, soft, 0, 1.0, 0.5),
-        "an unknown load time never fires"
-    );
-    assert!(
-        refresh_early(0, soft, load, f64::INFINITY, 0.5),
-        "beta = infinity always fires"
-    );
+    assert!(!refresh_early(soft - 1, soft, 0, 1.0, 0.5), "an unknown load time never fires");
+    assert!(refresh_early(0, soft, load, f64::INFINITY, 0.5), "beta = infinity always fires");
     // A load time below one second counts: 50 ms · −ln(e⁻⁴) = 200 ms before expiry.
     let unit = (-4.0_f64).exp();
     assert!(refresh_early(soft - 199 * MS, soft, load, 1.0, unit));

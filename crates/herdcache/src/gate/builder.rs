@@ -30,10 +30,7 @@ pub struct GateBuilder {
 
 impl GateBuilder {
     pub(super) fn new(permits: usize) -> Self {
-        Self {
-            name: "gate".to_owned(),
-            settings: GateSettings::new(permits),
-        }
+        Self { name: "gate".to_owned(), settings: GateSettings::new(permits) }
     }
 
     /// Its name in telemetry: 1 to 64 of `a-z0-9_.-`. Default `gate`.
@@ -82,25 +79,13 @@ impl GateBuilder {
     /// # Errors
     /// [`ConfigError`] naming the field that is out of its range.
     pub fn build(self) -> Result<Gate, ConfigError> {
-        let check = Check {
-            subject: format!("gate {:?}", self.name),
-        };
+        let check = Check { subject: format!("gate {:?}", self.name) };
         check_name(&check.subject, &self.name)?;
         let settings = &self.settings;
         check.number("permits", settings.permits as u64, 1, MOST_PERMITS as u64)?;
         check.number("queue", settings.queue as u64, 0, 100_000)?;
-        check.number(
-            "refresh_permits",
-            settings.refresh_permits as u64,
-            0,
-            settings.permits as u64,
-        )?;
-        check.duration(
-            "queue_timeout",
-            settings.queue_timeout,
-            Duration::ZERO,
-            Duration::from_secs(3600),
-        )?;
+        check.number("refresh_permits", settings.refresh_permits as u64, 0, settings.permits as u64)?;
+        check.duration("queue_timeout", settings.queue_timeout, Duration::ZERO, Duration::from_secs(3600))?;
         Ok(Gate::open(&self.name, self.settings))
     }
 }

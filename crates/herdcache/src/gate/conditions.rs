@@ -1,6 +1,6 @@
 //! Whether the gate is saturated: every permit out and loads waiting, or being refused.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use herdfeed::thresholds::{SATURATED_AFTER, SATURATED_QUIET};
 use herdfeed::{Event, Fact, Severity};
@@ -14,6 +14,10 @@ use crate::events;
 #[derive(Default)]
 pub(super) struct GateConditions {
     rejected: AtomicU64,
+    /// Refusals that the last look saw.
+    seen: AtomicU64,
+    /// Whether a look has to go on: the gate was full or saturated at the last.
+    active: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -21,8 +25,6 @@ pub(super) struct GateConditions {
 struct State {
     /// Since when every permit has been out with loads waiting.
     full_since: Option<Moment>,
-    /// Refusals that the last look saw.
-    rejected_seen: u64,
     saturated: Option<Saturated>,
 }
 
@@ -41,52 +43,36 @@ impl GateConditions {
 
     /// What has started and not ended, with its latest figures.
     pub(super) fn active(&self) -> Vec<Event> {
-        self.state
-            .lock()
-            .saturated
-            .iter()
-            .map(|saturated| saturated.event.clone())
-            .collect()
+        self.state.lock().saturated.iter().map(|saturated| saturated.event.clone()).collect()
     }
 
     pub(super) fn check(&self, gate: &Inner, now: Moment) {
+        // Nothing waits, was refused or is active: the common case costs two loads.
+        let calm = gate.pending.load(Relaxed) == 0 && self.rejected.load(Relaxed) == self.seen.load(Relaxed);
+        if calm && !self.active.load(Relaxed) {
+            return;
+        }
         // Whoever comes while another looks need not look.
         let Some(mut state) = self.state.try_lock() else { return };
         let rejected = self.rejected.load(Relaxed);
         let pending = gate.pending.load(Relaxed) as u64;
         let limit = gate.settings.permits as u64;
         let full = pending > 0 && gate.in_use.read().total() >= limit;
-        let refused = rejected > state.rejected_seen;
+        let before = self.seen.swap(rejected, Relaxed);
+        let refused = rejected > before;
         state.full_since = if full { state.full_since.or(Some(now)) } else { None };
-        let long_full = state
-            .full_since
-            .is_some_and(|since| now.saturating_sub(since) >= nanos(SATURATED_AFTER));
-        let before = state.rejected_seen;
-        state.rejected_seen = rejected;
+        let long_full = state.full_since.is_some_and(|since| now.saturating_sub(since) >= nanos(SATURATED_AFTER));
         match &mut state.saturated {
             None if long_full || refused => {
-                let fact = Fact::OriginSaturated {
-                    limit,
-                    pending,
-                    rejected: rejected - before,
-                };
+                let fact = Fact::OriginSaturated { limit, pending, rejected: rejected - before };
                 let severity = if refused { Severity::Critical } else { Severity::Warn };
                 let event = events::tell(&gate.name, severity, now, fact);
-                state.saturated = Some(Saturated {
-                    since: now,
-                    last_full: now,
-                    rejected_before: before,
-                    event,
-                });
+                state.saturated = Some(Saturated { since: now, last_full: now, rejected_before: before, event });
             }
             None => {}
             Some(saturated) => {
                 let refusals = rejected - saturated.rejected_before;
-                saturated.event.fact = Fact::OriginSaturated {
-                    limit,
-                    pending,
-                    rejected: refusals,
-                };
+                saturated.event.fact = Fact::OriginSaturated { limit, pending, rejected: refusals };
                 if refusals > 0 {
                     saturated.event.severity = Severity::Critical;
                 }
@@ -99,5 +85,6 @@ impl GateConditions {
                 }
             }
         }
+        self.active.store(state.saturated.is_some() || state.full_since.is_some(), Relaxed);
     }
 }

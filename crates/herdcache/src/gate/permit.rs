@@ -15,17 +15,12 @@ pub(crate) struct Permit {
     class: PermitClass,
     since: Moment,
     // Dropped after the count went down, so that a permit is never counted twice.
-    _permit: OwnedSemaphorePermit,
+    _held: OwnedSemaphorePermit,
 }
 
 impl Permit {
     pub(super) fn new(gate: Gate, permit: OwnedSemaphorePermit, class: PermitClass, since: Moment) -> Self {
-        Self {
-            gate,
-            class,
-            since,
-            _permit: permit,
-        }
+        Self { gate, class, since, _held: permit }
     }
 }
 
@@ -39,9 +34,7 @@ impl Drop for Permit {
         // A moving mean over about 8 loads; it is only an estimate, so a lost update does no harm.
         let held = clock::exact().saturating_sub(self.since);
         let mean = inner.held_ns.load(Relaxed);
-        inner
-            .held_ns
-            .store(if mean == 0 { held } else { mean - mean / 8 + held / 8 }, Relaxed);
+        inner.held_ns.store(if mean == 0 { held } else { mean - mean / 8 + held / 8 }, Relaxed);
     }
 }
 
@@ -54,11 +47,8 @@ impl Place {
     /// A place, if one is free.
     pub(super) fn take(gate: &Gate) -> Option<Self> {
         let queue = gate.0.settings.queue;
-        let before = gate
-            .0
-            .pending
-            .fetch_update(Relaxed, Relaxed, |waiting| (waiting < queue).then_some(waiting + 1))
-            .ok()?;
+        let before =
+            gate.0.pending.fetch_update(Relaxed, Relaxed, |waiting| (waiting < queue).then_some(waiting + 1)).ok()?;
         let now = clock::exact();
         gate.0.pending_peak.note(now, before as u64 + 1);
         gate.check(now);

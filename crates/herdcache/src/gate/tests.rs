@@ -3,11 +3,7 @@
 use super::*;
 
 fn gate(permits: usize, queue: usize) -> Gate {
-    Gate::builder(permits)
-        .queue(queue)
-        .queue_timeout(Duration::from_millis(100))
-        .build()
-        .unwrap()
+    Gate::builder(permits).queue(queue).queue_timeout(Duration::from_millis(100)).build().unwrap()
 }
 
 fn deadline() -> u64 {
@@ -18,32 +14,18 @@ fn deadline() -> u64 {
 #[tokio::test(start_paused = true)]
 async fn g1_the_queue_is_bounded_and_places_come_back_at_once() {
     let gate = gate(1, 1);
-    let Admission::Granted(permit) = gate.enter() else {
-        panic!("a free gate grants")
-    };
-    let Admission::Queued(place) = gate.enter() else {
-        panic!("the first to wait gets a place")
-    };
+    let Admission::Granted(permit) = gate.enter() else { panic!("a free gate grants") };
+    let Admission::Queued(place) = gate.enter() else { panic!("the first to wait gets a place") };
     assert!(matches!(gate.enter(), Admission::Refused(RejectReason::QueueFull)));
     drop(place);
-    let Admission::Queued(place) = gate.enter() else {
-        panic!("the place is free again")
-    };
+    let Admission::Queued(place) = gate.enter() else { panic!("the place is free again") };
     let began = tokio::time::Instant::now();
     assert_eq!(place.wait(deadline()).await.err(), Some(RejectReason::QueueTimeout));
     assert_eq!(began.elapsed(), Duration::from_millis(100));
     drop(permit);
     assert!(matches!(gate.enter(), Admission::Granted(_)));
     let snapshot = gate.snapshot();
-    assert_eq!(
-        (
-            snapshot.used(),
-            snapshot.pending,
-            snapshot.usage_peak,
-            snapshot.pending_peak
-        ),
-        (0, 0, 1, 1)
-    );
+    assert_eq!((snapshot.used(), snapshot.pending, snapshot.usage_peak, snapshot.pending_peak), (0, 0, 1, 1));
     assert_eq!(snapshot.results[PermitResult::QueueFull], 1);
     assert_eq!(snapshot.results[PermitResult::QueueTimeout], 1);
     assert_eq!(snapshot.results[PermitResult::Granted], 2);
@@ -53,16 +35,9 @@ async fn g1_the_queue_is_bounded_and_places_come_back_at_once() {
 #[tokio::test(start_paused = true)]
 async fn g1_the_nearer_limit_is_the_reason() {
     let gate = gate(1, 4);
-    let Admission::Granted(_held) = gate.enter() else {
-        panic!()
-    };
-    let Admission::Queued(place) = gate.enter() else {
-        panic!()
-    };
-    assert_eq!(
-        place.wait(clock::exact() + 50_000_000).await.err(),
-        Some(RejectReason::Deadline)
-    );
+    let Admission::Granted(_held) = gate.enter() else { panic!() };
+    let Admission::Queued(place) = gate.enter() else { panic!() };
+    assert_eq!(place.wait(clock::exact() + 50_000_000).await.err(), Some(RejectReason::Deadline));
 }
 
 /// G2: refreshes have their own share and never wait; a foreground load that waits comes before them.
@@ -71,9 +46,7 @@ async fn g2_refreshes_never_starve_foreground() {
     let gate = Gate::builder(1).refresh_permits(1).build().unwrap();
     let refresh = gate.enter_background(PermitClass::Refresh).unwrap();
     assert!(gate.enter_background(PermitClass::Refresh).is_none());
-    let Admission::Queued(place) = gate.enter() else {
-        panic!()
-    };
+    let Admission::Queued(place) = gate.enter() else { panic!() };
     let waiting = tokio::spawn(place.wait(deadline()));
     tokio::task::yield_now().await;
     drop(refresh);
@@ -96,10 +69,7 @@ async fn g2_shares_bound_each_class() {
 #[test]
 fn a1_bad_gates_are_refused() {
     let field = |builder: GateBuilder| builder.build().unwrap_err().to_string();
-    assert_eq!(
-        field(Gate::builder(0)),
-        r#"gate "gate": permits 0 is not within 1 to 65536"#
-    );
+    assert_eq!(field(Gate::builder(0)), r#"gate "gate": permits 0 is not within 1 to 65536"#);
     assert!(field(Gate::builder(4).refresh_permits(5)).contains("refresh_permits 5 is not within 0 to 4"));
     assert!(field(Gate::builder(4).queue(100_001)).contains("queue 100001"));
     assert!(field(Gate::builder(4).name("Main DB")).contains("name must be"));

@@ -105,11 +105,7 @@ impl Watch {
 
     /// What the next look wants to know.
     pub(super) fn depth(&self, now: Moment) -> Depth {
-        if self.first.is_due(now) {
-            Depth::HotKeys
-        } else {
-            Depth::Counters
-        }
+        if self.first.is_due(now) { Depth::HotKeys } else { Depth::Counters }
     }
 
     pub(super) fn active(&self) -> impl Iterator<Item = Event> + '_ {
@@ -138,12 +134,7 @@ impl Watch {
         match (place, fact) {
             (None, Some(fact)) => {
                 let event = events::tell(&sample.subject, kind.severity(), now, fact);
-                self.active.push(Active {
-                    kind,
-                    since: now,
-                    last: now,
-                    event,
-                });
+                self.active.push(Active { kind, since: now, last: now, event });
             }
             (Some(place), Some(fact)) => {
                 self.active[place].last = now;
@@ -177,16 +168,11 @@ impl Watch {
 
     fn avalanche(&self, sample: &Sample) -> Option<Fact> {
         let second = self.window.before(sample.now, Duration::from_secs(1))?;
-        let minute = self.window.before(sample.now, Duration::from_secs(60))?;
         let lost = |sample: &Sample| sample.misses[MissCause::Expired] + sample.misses[MissCause::Invalidated];
         // Flights, not requests: distinct keys that load. Misses say how many were lost to time.
-        let keys = sample
-            .flights
-            .saturating_sub(second.flights)
-            .min(lost(sample).saturating_sub(lost(second)));
+        let keys = sample.flights.saturating_sub(second.flights).min(lost(sample).saturating_sub(lost(second)));
         let within_us = sample.now.saturating_sub(second.now) / 1_000;
-        let span = second.now.saturating_sub(minute.now) as f64 / 1e9;
-        let mean = second.flights.saturating_sub(minute.flights) as f64 / span.max(1.0);
+        let mean = self.window.flights_per_second(second);
         let threshold = at::avalanche_keys(sample.permits);
         let enough = if self.is_active(Kind::Avalanche) {
             keys >= threshold / 2
@@ -235,10 +221,7 @@ impl Watch {
         let wait_us = waits.sum_us / waits.count.max(1);
         let share = waits.sum_us as f64 / calls.sum_us.max(1) as f64;
         let exhausted = share >= at::EXHAUSTED_SHARE && nanos(at::EXHAUSTED_WAIT) / 1_000 <= wait_us;
-        exhausted.then(|| Fact::ConnectionsExhausted {
-            wait_us,
-            call_us: calls.sum_us / calls.count.max(1),
-        })
+        exhausted.then(|| Fact::ConnectionsExhausted { wait_us, call_us: calls.sum_us / calls.count.max(1) })
     }
 
     fn rejecting(&self, sample: &Sample) -> Option<Fact> {
@@ -255,10 +238,7 @@ impl Watch {
             return None;
         }
         let reasons = sample.rejections.since(&window.rejections);
-        let reason = RejectReason::all()
-            .iter()
-            .copied()
-            .max_by_key(|reason| reasons[*reason])?;
+        let reason = RejectReason::all().iter().copied().max_by_key(|reason| reasons[*reason])?;
         Some(Fact::Rejecting { per_s, reason })
     }
 

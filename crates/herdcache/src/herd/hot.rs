@@ -41,13 +41,6 @@ impl First {
         self.told_at = now;
         let warn = hot.share >= HOT_WARN_SHARE && hot.per_s >= HOT_WARN_PER_SECOND;
         let severity = if warn { Severity::Warn } else { Severity::Info };
-        Some((
-            severity,
-            Fact::HotKeyChanged {
-                key: hot.key.clone(),
-                share: hot.share,
-                per_s: hot.per_s,
-            },
-        ))
+        Some((severity, Fact::HotKeyChanged { key: hot.key.clone(), share: hot.share, per_s: hot.per_s }))
     }
 }

@@ -48,13 +48,7 @@ fn ten_refusals_in_a_second_are_told_and_end_after_five_quiet_seconds() {
     samples.extend((3..=12).map(|s| refused(s * 1_000, 19)));
     let seen = kinds(&samples);
     assert!(seen[1].is_empty(), "nine are noise: {:?}", seen[1]);
-    assert_eq!(
-        seen[2],
-        [Fact::Rejecting {
-            per_s: 10,
-            reason: RejectReason::QueueFull
-        }]
-    );
+    assert_eq!(seen[2], [Fact::Rejecting { per_s: 10, reason: RejectReason::QueueFull }]);
     assert!(!seen[6].is_empty());
     assert!(seen[12].is_empty());
 }
@@ -68,13 +62,7 @@ fn an_avalanche_needs_many_keys_lost_to_time() {
         sample
     };
     let expired = kinds(&[lost(0, MissCause::Expired, 0), lost(1_000, MissCause::Expired, 60)]);
-    assert_eq!(
-        expired[1],
-        [Fact::Avalanche {
-            keys: 60,
-            within_us: 1_000_000
-        }]
-    );
+    assert_eq!(expired[1], [Fact::Avalanche { keys: 60, within_us: 1_000_000 }]);
     let cold = kinds(&[lost(0, MissCause::Cold, 0), lost(1_000, MissCause::Cold, 60)]);
     assert!(cold[1].is_empty(), "cold misses are a cold start, not an avalanche");
 }
@@ -89,10 +77,7 @@ fn evictions_are_a_surge_when_they_cause_the_misses() {
     };
     assert_eq!(
         kinds(&[evicted(0, 0), evicted(1_000, 100)])[1],
-        [Fact::EvictionSurge {
-            evictions: 100,
-            miss_share: 1.0
-        }]
+        [Fact::EvictionSurge { evictions: 100, miss_share: 1.0 }]
     );
     assert!(kinds(&[evicted(0, 0), evicted(1_000, 99)])[1].is_empty());
 }
@@ -109,13 +94,7 @@ fn exhausted_connections_are_told_from_a_slow_origin() {
         sample
     };
     let exhausted = kinds(&[calls(0, 0, 0, 0), calls(1_000, 50, 1_000_000, 700_000)]);
-    assert_eq!(
-        exhausted[1],
-        [Fact::ConnectionsExhausted {
-            wait_us: 700_000,
-            call_us: 1_000_000
-        }]
-    );
+    assert_eq!(exhausted[1], [Fact::ConnectionsExhausted { wait_us: 700_000, call_us: 1_000_000 }]);
     let slow = kinds(&[calls(0, 0, 0, 0), calls(1_000, 50, 1_000_000, 1_000)]);
     assert!(slow[1].is_empty());
 }
@@ -128,14 +107,8 @@ fn a_failing_origin_needs_a_fifth_of_twenty_calls() {
         sample.origin_results[OriginResult::Error] = bad;
         sample
     };
-    assert!(
-        kinds(&[ended(0, 0, 0), ended(1_000, 10, 9)])[1].is_empty(),
-        "nineteen calls prove nothing"
-    );
-    assert_eq!(
-        kinds(&[ended(0, 0, 0), ended(1_000, 16, 4)])[1],
-        [Fact::OriginFailing { ratio: 0.2, calls: 20 }]
-    );
+    assert!(kinds(&[ended(0, 0, 0), ended(1_000, 10, 9)])[1].is_empty(), "nineteen calls prove nothing");
+    assert_eq!(kinds(&[ended(0, 0, 0), ended(1_000, 16, 4)])[1], [Fact::OriginFailing { ratio: 0.2, calls: 20 }]);
     assert!(kinds(&[ended(0, 0, 0), ended(1_000, 17, 4)])[1].is_empty());
 }
 
@@ -147,12 +120,8 @@ fn a_young_and_empty_cache_is_a_cold_start_until_it_is_warm() {
         sample.outcomes[Outcome::Loaded] = loads;
         sample
     };
-    let seen = kinds(&[
-        served(500, 0, 99),
-        served(1_000, 20, 100),
-        served(12_000, 2_000, 110),
-        served(13_000, 2_500, 111),
-    ]);
+    let seen =
+        kinds(&[served(500, 0, 99), served(1_000, 20, 100), served(12_000, 2_000, 110), served(13_000, 2_500, 111)]);
     assert!(seen[0].is_empty());
     assert!(matches!(seen[1][..], [Fact::ColdStart { .. }]));
     assert!(seen[2].is_empty());
@@ -189,32 +158,13 @@ fn herds_that_come_at_the_same_distance_are_counted() {
 #[test]
 fn another_first_key_is_told_after_two_looks_that_agree() {
     use super::hot::First;
-    let hot = |hash, share| Hottest {
-        hash,
-        key: hash.to_string(),
-        share,
-        per_s: 500.0,
-    };
+    let hot = |hash, share| Hottest { hash, key: hash.to_string(), share, per_s: 500.0 };
     let mut first = First::default();
     let second = |s: u64| s * 1_000 * MS;
     assert_eq!(first.look(Some(&hot(1, 0.30)), second(5)), None);
     let (severity, fact) = first.look(Some(&hot(1, 0.30)), second(10)).unwrap();
-    assert_eq!(
-        (severity, fact),
-        (
-            Severity::Warn,
-            Fact::HotKeyChanged {
-                key: "1".into(),
-                share: 0.30,
-                per_s: 500.0
-            }
-        )
-    );
+    assert_eq!((severity, fact), (Severity::Warn, Fact::HotKeyChanged { key: "1".into(), share: 0.30, per_s: 500.0 }));
     assert_eq!(first.look(Some(&hot(2, 0.31)), second(15)), None);
-    assert_eq!(
-        first.look(Some(&hot(2, 0.31)), second(20)),
-        None,
-        "not 1.2 times as hot"
-    );
+    assert_eq!(first.look(Some(&hot(2, 0.31)), second(20)), None, "not 1.2 times as hot");
     assert!(first.look(Some(&hot(2, 0.40)), second(25)).is_some());
 }

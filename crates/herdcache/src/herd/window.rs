@@ -1,4 +1,4 @@
-//! Totals of the last minutes, to take differences from.
+//! Totals of the last seconds, to take differences from.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,35 +8,47 @@ use crate::clock::{Moment, nanos};
 
 /// Samples are kept this far apart at least.
 const STEP: Duration = Duration::from_millis(250);
-/// And for this long.
-const KEPT: Duration = Duration::from_secs(61);
+/// And for this long: a little more than the longest window that detection asks for.
+const KEPT: Duration = Duration::from_secs(11);
+/// Starts of flights are kept for longer, one a second.
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// Past samples, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Window(VecDeque<Sample>);
+pub(super) struct Window {
+    recent: VecDeque<Sample>,
+    flights: VecDeque<(Moment, u64)>,
+}
 
 impl Window {
     pub(super) fn push(&mut self, sample: &Sample) {
-        let newest = self.0.back().map_or(0, |last| last.now);
-        if self.0.is_empty() || sample.now.saturating_sub(newest) >= nanos(STEP) {
-            self.0.push_back(sample.clone());
+        let now = sample.now;
+        let newest = self.recent.back().map(|last| last.now);
+        if newest.is_none_or(|newest| now.saturating_sub(newest) >= nanos(STEP)) {
+            self.recent.push_back(sample.clone());
         }
         // One sample older than the window stays, as the base of the longest difference.
-        while self
-            .0
-            .get(1)
-            .is_some_and(|second| sample.now.saturating_sub(second.now) > nanos(KEPT))
-        {
-            self.0.pop_front();
+        while self.recent.get(1).is_some_and(|second| now.saturating_sub(second.now) > nanos(KEPT)) {
+            self.recent.pop_front();
+        }
+        let newest = self.flights.back().map(|(at, _)| *at);
+        if newest.is_none_or(|newest| now.saturating_sub(newest) >= nanos(Duration::from_secs(1))) {
+            self.flights.push_back((now, sample.flights));
+        }
+        while self.flights.get(1).is_some_and(|(at, _)| now.saturating_sub(*at) > nanos(MINUTE)) {
+            self.flights.pop_front();
         }
     }
 
     /// The newest sample that is at least `span` old, or the oldest there is.
     pub(super) fn before(&self, now: Moment, span: Duration) -> Option<&Sample> {
-        self.0
-            .iter()
-            .rev()
-            .find(|sample| now.saturating_sub(sample.now) >= nanos(span))
-            .or(self.0.front())
+        self.recent.iter().rev().find(|sample| now.saturating_sub(sample.now) >= nanos(span)).or(self.recent.front())
+    }
+
+    /// Flights that started each second, on average over the last minute before `base`.
+    pub(super) fn flights_per_second(&self, base: &Sample) -> f64 {
+        let Some((since, flights)) = self.flights.front() else { return 0.0 };
+        let span = base.now.saturating_sub(*since) as f64 / 1e9;
+        base.flights.saturating_sub(*flights) as f64 / span.max(1.0)
     }
 }

@@ -28,13 +28,7 @@ struct Slot<K> {
 
 impl<K> Summary<K> {
     pub(super) fn new(most: usize) -> Self {
-        Self {
-            places: ByHash::default(),
-            counts: Vec::new(),
-            slots: Vec::new(),
-            most,
-            samples: 0,
-        }
+        Self { places: ByHash::default(), counts: Vec::new(), slots: Vec::new(), most, samples: 0 }
     }
 
     pub(super) fn samples(&self) -> u64 {
@@ -58,15 +52,7 @@ impl<K> Summary<K> {
         if self.see(hash, seen) {
             return Some(key);
         }
-        let slot = |error| Slot {
-            key,
-            hash,
-            error,
-            stale: 0,
-            loads: 0,
-            coalesced: 0,
-            load_ns: 0,
-        };
+        let slot = |error| Slot { key, hash, error, stale: 0, loads: 0, coalesced: 0, load_ns: 0 };
         let mut gone = None;
         if self.slots.len() < self.most {
             self.slots.push(slot(0));

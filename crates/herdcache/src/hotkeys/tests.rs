@@ -8,7 +8,8 @@ fn the_hottest_keys_are_found_among_many() {
     let hash = |key: u64| key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for _ in 0..200_000 {
         // Inverse of the cumulative sum of 1/k over 1..=100,000.
-        let key = (100_000.0_f64.powf(random.f64())) as u64;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 1 and 100,000")]
+        let key = 100_000.0_f64.powf(random.f64()) as u64;
         hot.see(hash(key), || key, Seen::Fresh, 1);
     }
     let top = hot.top(10, 2);
@@ -17,12 +18,7 @@ fn the_hottest_keys_are_found_among_many() {
     assert_eq!(keys, (1..=10).collect::<Vec<_>>());
     assert_eq!(top.requests, 200_000 * u64::from(account::SAMPLED));
     let first = &top.keys[0];
-    assert!(
-        first.error <= first.requests / 50,
-        "error {} of {}",
-        first.error,
-        first.requests
-    );
+    assert!(first.error <= first.requests / 50, "error {} of {}", first.error, first.requests);
 }
 
 /// Windows turn, so that yesterday's hot key is forgotten.
@@ -32,10 +28,7 @@ fn old_keys_are_forgotten_after_two_windows() {
     hot.see(1, || 1, Seen::Stale, 1);
     hot.loaded(1, 9, 5);
     let first = &hot.top(5, 2).keys[0];
-    assert_eq!(
-        (first.stale, first.loads, first.coalesced, first.load_ns),
-        (16, 1, 9, 5)
-    );
+    assert_eq!((first.stale, first.loads, first.coalesced, first.load_ns), (16, 1, 9, 5));
     hot.see(2, || 2, Seen::Fresh, WINDOW_NS);
     // Both lie in one shard: the first is still known from the window before.
     assert_eq!(hot.top(5, WINDOW_NS + 1).keys.len(), 2);

@@ -20,8 +20,8 @@ const IN_PLACE_DEPTH: u32 = 4;
 
 /// One call to the origin.
 pub(crate) struct Call {
-    /// The flight that it serves.
-    pub(crate) flight: u64,
+    /// The key that it loads.
+    errand: Errand,
     /// The gate that it passed.
     gate: usize,
     /// The call whose loader asked for this one.
@@ -44,6 +44,15 @@ enum State {
     Over,
 }
 
+/// A key of a cache, told apart from all others of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Errand {
+    /// The account of the cache, by address.
+    pub(crate) cache: usize,
+    /// The key's 64-bit hash: two keys that share it are taken for one, which costs an error once in 10¹⁹.
+    pub(crate) hash: u64,
+}
+
 /// What lets a call through.
 pub(crate) enum Ticket {
     /// A permit of its own.
@@ -58,9 +67,9 @@ pub(crate) enum Ticket {
 pub(crate) struct Part(Arc<Call>);
 
 impl Call {
-    pub(crate) fn new(flight: u64, gate: usize, account: &Arc<Account>, deadline: Moment) -> Arc<Self> {
+    pub(crate) fn new(errand: Errand, gate: usize, account: &Arc<Account>, deadline: Moment) -> Arc<Self> {
         Arc::new(Self {
-            flight,
+            errand,
             gate,
             parent: current(),
             account: Arc::clone(account),
@@ -135,18 +144,14 @@ impl Call {
         };
         let code = usize::from(self.result.load(Relaxed));
         // A call that was dropped without a word was given up: its runtime ended, or its cache was shut down.
-        let result = OriginResult::all()
-            .get(code.wrapping_sub(1))
-            .copied()
-            .unwrap_or(OriginResult::Error);
-        self.account
-            .call_ends(result, clock::exact().saturating_sub(self.started.load(Relaxed)));
+        let result = OriginResult::all().get(code.wrapping_sub(1)).copied().unwrap_or(OriginResult::Error);
+        self.account.call_ends(result, clock::exact().saturating_sub(self.started.load(Relaxed)));
         drop(ticket);
     }
 
-    /// Whether this call, or one above it, serves this flight: a loader that asks for its own key.
-    fn serves(&self, flight: u64) -> bool {
-        self.flight == flight || self.parent.as_ref().is_some_and(|parent| parent.serves(flight))
+    /// Whether this call, or one above it, is on this very errand: a loader that asks for its own key.
+    fn is_on(&self, errand: Errand) -> bool {
+        self.errand == errand || self.parent.as_ref().is_some_and(|parent| parent.is_on(errand))
     }
 }
 
@@ -158,9 +163,7 @@ impl Part {
 
     /// A part of a call that has not ended.
     fn of_running(call: &Arc<Call>) -> Option<Self> {
-        call.parts
-            .fetch_update(Relaxed, Relaxed, |parts| (parts > 0).then_some(parts + 1))
-            .ok()?;
+        call.parts.fetch_update(Relaxed, Relaxed, |parts| (parts > 0).then_some(parts + 1)).ok()?;
         Some(Self(Arc::clone(call)))
     }
 }
@@ -184,9 +187,9 @@ fn current() -> Option<Arc<Call>> {
     CURRENT.with_borrow(Clone::clone)
 }
 
-/// S5: whether this thread is polling a loader of this very flight.
-pub(crate) fn is_within(flight: u64) -> bool {
-    CURRENT.with_borrow(|call| call.as_ref().is_some_and(|call| call.serves(flight)))
+/// S5: whether this thread is polling a loader of this very key.
+pub(crate) fn is_within(errand: Errand) -> bool {
+    CURRENT.with_borrow(|call| call.as_ref().is_some_and(|call| call.is_on(errand)))
 }
 
 /// Whether a load may be polled in place here, or the stack is deep already.
@@ -202,9 +205,7 @@ pub(crate) struct Within {
 impl Within {
     pub(crate) fn enter(call: &Arc<Call>) -> Self {
         DEPTH.set(DEPTH.get() + 1);
-        Self {
-            before: CURRENT.replace(Some(Arc::clone(call))),
-        }
+        Self { before: CURRENT.replace(Some(Arc::clone(call))) }
     }
 }
 

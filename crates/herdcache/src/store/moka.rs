@@ -32,15 +32,10 @@ where
             };
             // A key's own `Hash` may panic; moka would then never call this listener again.
             let _ = catch_unwind(AssertUnwindSafe(|| {
-                leavings.note(keys.hash_one(&*key), &stored, leaving)
+                leavings.note(keys.hash_one(&*key), &stored, leaving);
             }));
         };
-        Self(
-            Cache::builder()
-                .max_capacity(capacity)
-                .eviction_listener(listener)
-                .build_with_hasher(hasher),
-        )
+        Self(Cache::builder().max_capacity(capacity).eviction_listener(listener).build_with_hasher(hasher))
     }
 
     #[inline]
@@ -70,6 +65,7 @@ where
         self.0.run_pending_tasks();
     }
 
+    #[cfg(feature = "lab")]
     fn each(&self, visit: &mut dyn FnMut(&K, &Stored<V>)) {
         for (key, stored) in &self.0 {
             visit(&key, &stored);

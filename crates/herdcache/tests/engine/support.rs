@@ -73,15 +73,7 @@ pub(crate) fn users(ttl: Ttl, latency: Duration) -> (Users, Arc<Calls>) {
 pub(crate) fn assert_quiet(snapshot: &CacheSnapshot) {
     assert_eq!(snapshot.active, 0, "{snapshot:#?}");
     assert_eq!(snapshot.outcomes.total(), snapshot.begun);
-    assert_eq!(
-        [
-            snapshot.waiting,
-            snapshot.flights_active,
-            snapshot.origin_active,
-            snapshot.origin_abandoned
-        ],
-        [0; 4]
-    );
+    assert_eq!([snapshot.waiting, snapshot.flights_active, snapshot.origin_active, snapshot.origin_abandoned], [0; 4]);
     assert_eq!(snapshot.flight_starts.total(), snapshot.flights.total());
     assert_eq!(snapshot.origin_calls, snapshot.origin_results.total());
     assert_eq!(snapshot.law_violations, 0);

@@ -50,10 +50,7 @@ pub(super) async fn get(address: &Address, path: &str, token: Option<&Token>) ->
 }
 
 fn late(address: &Address) -> AttachError {
-    AttachError::Timeout {
-        address: address.clone(),
-        limit: ANSWER_WITHIN,
-    }
+    AttachError::Timeout { address: address.clone(), limit: ANSWER_WITHIN }
 }
 
 /// Asks for `path` and gives the answer, if it is a good one.
@@ -65,21 +62,14 @@ pub(super) async fn ask(
 ) -> Result<Answer, AttachError> {
     let request = request(address, path, token).map_err(|error| AttachError::broken(address, error))?;
     let response = timeout(ANSWER_WITHIN, connection.sender.send_request(request)).await;
-    let response = response
-        .map_err(|_| late(address))?
-        .map_err(|error| AttachError::broken(address, error))?;
+    let response = response.map_err(|_| late(address))?.map_err(|error| AttachError::broken(address, error))?;
     let status = response.status();
-    let mut answer = Answer {
-        body: response.into_body(),
-        _driver: connection.driver,
-    };
+    let mut answer = Answer { body: response.into_body(), _driver: connection.driver };
     if status == StatusCode::OK {
         return Ok(answer);
     }
     // A reason that does not come in time is no reason.
-    let reason = timeout(ANSWER_WITHIN, read_some(&mut answer.body))
-        .await
-        .unwrap_or_default();
+    let reason = timeout(ANSWER_WITHIN, read_some(&mut answer.body)).await.unwrap_or_default();
     Err(AttachError::answered(address, status.as_u16(), &reason))
 }
 
@@ -92,14 +82,11 @@ async fn connect(address: &Address) -> Result<Connection, AttachError> {
             handshake(address, stream).await
         }
         #[cfg(not(unix))]
-        Address::Unix(_) => Err(failed(std::io::Error::new(
-            std::io::ErrorKind::Unsupported,
-            "this system has no Unix sockets",
-        ))),
+        Address::Unix(_) => {
+            Err(failed(std::io::Error::new(std::io::ErrorKind::Unsupported, "this system has no Unix sockets")))
+        }
         Address::Tcp { host, port } => {
-            let stream = tokio::net::TcpStream::connect((host.as_str(), *port))
-                .await
-                .map_err(failed)?;
+            let stream = tokio::net::TcpStream::connect((host.as_str(), *port)).await.map_err(failed)?;
             handshake(address, stream).await
         }
     }
@@ -117,10 +104,7 @@ where
         .map_err(|error| AttachError::broken(address, error))?;
     // Its errors reach the reader through the body.
     let driver = tokio::spawn(async move { drop(connection.await) });
-    Ok(Connection {
-        sender,
-        driver: Driver(driver.abort_handle()),
-    })
+    Ok(Connection { sender, driver: Driver(driver.abort_handle()) })
 }
 
 fn request(address: &Address, path: &str, token: Option<&Token>) -> Result<Request<NoBody>, hyper::http::Error> {
@@ -129,9 +113,8 @@ fn request(address: &Address, path: &str, token: Option<&Token>) -> Result<Reque
         Address::Tcp { host, port } if host.contains(':') => format!("[{host}]:{port}"),
         Address::Tcp { host, port } => format!("{host}:{port}"),
     };
-    let mut request = Request::get(path)
-        .header(HOST, host)
-        .header(USER_AGENT, concat!("herdfeed/", env!("CARGO_PKG_VERSION")));
+    let mut request =
+        Request::get(path).header(HOST, host).header(USER_AGENT, concat!("herdfeed/", env!("CARGO_PKG_VERSION")));
     if let Some(token) = token {
         let mut secret = HeaderValue::try_from(token.bearer())?;
         secret.set_sensitive(true);

@@ -72,10 +72,7 @@ impl AttachError {
 
     /// The connection broke, or what came is no HTTP.
     pub(super) fn broken(address: &Address, error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self::Io {
-            address: address.clone(),
-            error: io::Error::other(error),
-        }
+        Self::Io { address: address.clone(), error: io::Error::other(error) }
     }
 
     /// An answer that is not a success.
@@ -89,17 +86,10 @@ impl AttachError {
         let told: Told = serde_json::from_slice(body).unwrap_or_default();
         let address = address.clone();
         if status == 404 && !told.versions.is_empty() && !told.versions.contains(&VERSION[0]) {
-            return Self::Version {
-                address,
-                theirs: told.versions,
-            };
+            return Self::Version { address, theirs: told.versions };
         }
         let message = calm(&told.error).chars().take(200).collect();
-        Self::Http {
-            address,
-            status,
-            message,
-        }
+        Self::Http { address, status, message }
     }
 
     /// Where it happened.
@@ -127,43 +117,29 @@ impl fmt::Display for AttachError {
                 f.write_str("there is no such socket or host: check the address, and that the service has its feed on")
             }
             Self::Permission { .. } => f.write_str("this user may not read it: run as the service's user, or as root"),
-            Self::Timeout { limit, .. } => write!(
-                f,
-                "no answer within {limit:?}: is the process stopped, or the tunnel down?"
-            ),
+            Self::Timeout { limit, .. } => {
+                write!(f, "no answer within {limit:?}: is the process stopped, or the tunnel down?")
+            }
             Self::Http { status: 401, .. } => {
                 f.write_str("the feed asks for another token: give the one that the service was started with")
             }
             Self::Http { status, message, .. } if message.is_empty() => {
-                write!(
-                    f,
-                    "it answered {status} without a reason: is this the address of a feed?"
-                )
+                write!(f, "it answered {status} without a reason: is this the address of a feed?")
             }
             Self::Http { status, message, .. } => write!(f, "it answered {status}: {message}"),
-            Self::Version { theirs, .. } => write!(
-                f,
-                "it speaks {}, this reader {}: {}",
-                Versions(theirs),
-                Versions(&VERSION[..1]),
-                cure(theirs)
-            ),
-            Self::Io { error, .. } => write!(
-                f,
-                "the connection failed ({}): is this the address of a feed?",
-                calm(&error.to_string())
-            ),
+            Self::Version { theirs, .. } => {
+                write!(f, "it speaks {}, this reader {}: {}", Versions(theirs), Versions(&VERSION[..1]), cure(theirs))
+            }
+            Self::Io { error, .. } => {
+                write!(f, "the connection failed ({}): is this the address of a feed?", calm(&error.to_string()))
+            }
         }
     }
 }
 
 /// Who is behind depends on which version is the later one.
 fn cure(theirs: &[u16]) -> &'static str {
-    if theirs.iter().all(|version| *version > VERSION[0]) {
-        "upgrade the reader"
-    } else {
-        "upgrade the service"
-    }
+    if theirs.iter().all(|version| *version > VERSION[0]) { "upgrade the reader" } else { "upgrade the service" }
 }
 
 struct Versions<'a>(&'a [u16]);
@@ -211,22 +187,10 @@ mod tests {
                 answered(404, r#"{"error":"no such path","versions":[2,3]}"#),
                 "it speaks v2, v3, this reader v1: upgrade the reader",
             ),
-            (
-                answered(404, r#"{"versions":[0]}"#),
-                "it speaks v0, this reader v1: upgrade the service",
-            ),
-            (
-                answered(404, r#"{"error":"no such path","versions":[1]}"#),
-                "it answered 404: no such path",
-            ),
-            (
-                answered(502, "<html>"),
-                "it answered 502 without a reason: is this the address of a feed?",
-            ),
-            (
-                answered(401, ""),
-                "the feed asks for another token: give the one that the service was started with",
-            ),
+            (answered(404, r#"{"versions":[0]}"#), "it speaks v0, this reader v1: upgrade the service"),
+            (answered(404, r#"{"error":"no such path","versions":[1]}"#), "it answered 404: no such path"),
+            (answered(502, "<html>"), "it answered 502 without a reason: is this the address of a feed?"),
+            (answered(401, ""), "the feed asks for another token: give the one that the service was started with"),
         ] {
             assert_eq!(told, format!("{place}{text}"));
         }

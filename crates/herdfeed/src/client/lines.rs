@@ -25,13 +25,7 @@ pub struct Lines {
 
 impl Lines {
     pub(super) fn new(address: Address, answer: Answer, silence: Duration) -> Self {
-        Self {
-            address,
-            answer,
-            cutter: Cutter::default(),
-            silence,
-            deadline: Instant::now() + silence,
-        }
+        Self { address, answer, cutter: Cutter::default(), silence, deadline: Instant::now() + silence }
     }
 
     /// The next line; `None` when the stream has ended.
@@ -56,10 +50,7 @@ impl Lines {
                 }
             }
             let Ok(chunk) = timeout_at(self.deadline, next_chunk(&mut self.answer.body)).await else {
-                return Err(AttachError::Timeout {
-                    address: self.address.clone(),
-                    limit: self.silence,
-                });
+                return Err(AttachError::Timeout { address: self.address.clone(), limit: self.silence });
             };
             self.deadline = Instant::now() + self.silence;
             match chunk {
@@ -77,10 +68,9 @@ impl Lines {
 
     fn checked(&self, line: Line) -> Result<Line, AttachError> {
         match line {
-            Line::Hello(hello) if hello.min > VERSION[0] => Err(AttachError::Version {
-                address: self.address.clone(),
-                theirs: vec![hello.v[0]],
-            }),
+            Line::Hello(hello) if hello.min > VERSION[0] => {
+                Err(AttachError::Version { address: self.address.clone(), theirs: vec![hello.v[0]] })
+            }
             line => Ok(line),
         }
     }

@@ -69,12 +69,7 @@ async fn no_line_is_lost_when_the_caller_stops_waiting() {
             read.push(line.unwrap());
         }
     }
-    assert_eq!(
-        read,
-        (0..20)
-            .map(|from| Some(Line::Lag { from, to: from + 1 }))
-            .collect::<Vec<_>>()
-    );
+    assert_eq!(read, (0..20).map(|from| Some(Line::Lag { from, to: from + 1 })).collect::<Vec<_>>());
 }
 
 #[tokio::test(start_paused = true)]
@@ -100,19 +95,11 @@ async fn another_version_is_named() {
     let (mut lines, mut theirs) = attached(HEAD).await.unwrap();
     theirs.write_all(&[hello.as_slice(), b"\n"].concat()).await.unwrap();
     let error = lines.next().await.unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .ends_with("it speaks v3, this reader v1: upgrade the reader"),
-        "{error}"
-    );
+    assert!(error.to_string().ends_with("it speaks v3, this reader v1: upgrade the reader"), "{error}");
 
     let answer = b"HTTP/1.1 404 Not Found\r\ncontent-length: 16\r\n\r\n{\"versions\":[2]}";
     let error = attached(answer).await.map(drop).unwrap_err();
-    assert!(
-        matches!(&error, AttachError::Version { theirs, .. } if theirs[..] == [2]),
-        "{error}"
-    );
+    assert!(matches!(&error, AttachError::Version { theirs, .. } if theirs[..] == [2]), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -134,21 +121,8 @@ async fn what_does_not_answer_or_speaks_otherwise_is_an_error() {
 
 #[test]
 fn a_slow_cadence_may_be_silent_for_longer() {
-    let silence = |hz| {
-        StreamOptions {
-            hz,
-            ..StreamOptions::default()
-        }
-        .silence()
-    };
-    assert_eq!(
-        [silence(4.0), silence(f64::NAN), silence(0.1)],
-        [SILENCE, SILENCE, Duration::from_secs(30)]
-    );
-    let options = StreamOptions {
-        hz: 99.0,
-        since: Some(7),
-        token: None,
-    };
+    let silence = |hz| StreamOptions { hz, ..StreamOptions::default() }.silence();
+    assert_eq!([silence(4.0), silence(f64::NAN), silence(0.1)], [SILENCE, SILENCE, Duration::from_secs(30)]);
+    let options = StreamOptions { hz: 99.0, since: Some(7), token: None };
     assert_eq!(options.path(), "/herd/v1/stream?hz=20&since=7");
 }

@@ -76,11 +76,7 @@ impl Refusal {
             told["versions"] = serde_json::json!([VERSION[0]]);
             told["paths"] = serde_json::json!(PATHS);
         }
-        let mut response = plain(
-            self.status(),
-            "application/json",
-            Body::ready([format!("{told}\n").into()]),
-        );
+        let mut response = plain(self.status(), "application/json", Body::ready([format!("{told}\n").into()]));
         let (name, value) = match self {
             Self::Method => (ALLOW, "GET"),
             Self::Token => (WWW_AUTHENTICATE, "Bearer"),

@@ -43,16 +43,8 @@ pub(super) fn bind(listen: Listen) -> io::Result<Bound> {
                 TcpListener::bind(address).map_err(|error| because(&error, &format!("cannot listen on {address}")))?;
             listener.set_nonblocking(true)?;
             let bound = listener.local_addr()?;
-            let address = Address::Tcp {
-                host: bound.ip().to_string(),
-                port: bound.port(),
-            };
-            Ok(Bound {
-                listener: Listener::Tcp(listener),
-                address,
-                door,
-                file: None,
-            })
+            let address = Address::Tcp { host: bound.ip().to_string(), port: bound.port() };
+            Ok(Bound { listener: Listener::Tcp(listener), address, door, file: None })
         }
     }
 }
@@ -71,10 +63,7 @@ fn because(error: &io::Error, what: &str) -> io::Error {
 
 #[cfg(not(unix))]
 fn bind_unix(_: &Path) -> io::Result<Bound> {
-    Err(io::Error::new(
-        io::ErrorKind::Unsupported,
-        "this system has no Unix sockets: use TCP on 127.0.0.1",
-    ))
+    Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no Unix sockets: use TCP on 127.0.0.1"))
 }
 
 #[cfg(unix)]
@@ -83,10 +72,7 @@ fn bind_unix(path: &Path) -> io::Result<Bound> {
     use std::os::unix::net::UnixListener;
 
     let shown = Address::Unix(path.to_owned());
-    let directory = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     prepare(directory).map_err(|error| because(&error, &format!("cannot use the directory of {shown}")))?;
     remove_dead(path).map_err(|error| because(&error, &format!("cannot make {shown}")))?;
     let listener = UnixListener::bind(path).map_err(|error| because(&error, &format!("cannot listen on {shown}")))?;
@@ -94,12 +80,7 @@ fn bind_unix(path: &Path) -> io::Result<Bound> {
     // Until this line the directory and the check of every peer's user keep strangers out.
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
     listener.set_nonblocking(true)?;
-    Ok(Bound {
-        listener: Listener::Unix(listener),
-        address: shown,
-        door: Door::Unix,
-        file: Some(file),
-    })
+    Ok(Bound { listener: Listener::Unix(listener), address: shown, door: Door::Unix, file: Some(file) })
 }
 
 /// Makes the directory if it is missing, and checks that no stranger can change it.
@@ -108,10 +89,7 @@ fn prepare(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 
     let denied = |text: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory)?;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let mut meta = std::fs::symlink_metadata(directory)?;
     if meta.is_symlink() {
         // Root's links are part of the system, as /tmp on macOS; anybody else's may lead anywhere.

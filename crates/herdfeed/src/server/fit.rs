@@ -89,9 +89,7 @@ pub(super) fn event_lines(events: Vec<Event>, account: &Account) -> Vec<Bytes> {
         let (Some(first), count_of) = (events.first().map(|event| event.seq), events.len()) else {
             continue;
         };
-        let line = Line::Events {
-            events: std::mem::take(&mut events),
-        };
+        let line = Line::Events { events: std::mem::take(&mut events) };
         if let Ok(text) = line.encode() {
             lines.push(text.into());
             continue;
@@ -99,13 +97,7 @@ pub(super) fn event_lines(events: Vec<Event>, account: &Account) -> Vec<Bytes> {
         let Line::Events { mut events } = line else { continue };
         if count_of == 1 {
             account.trimmed.fetch_add(1, Ordering::Relaxed);
-            lines.extend(text_of(
-                &Line::Lag {
-                    from: first,
-                    to: first + 1,
-                },
-                account,
-            ));
+            lines.extend(text_of(&Line::Lag { from: first, to: first + 1 }, account));
             continue;
         }
         let later = events.split_off(count_of / 2);
@@ -125,14 +117,7 @@ mod tests {
 
     fn event(seq: u64, size: usize) -> Event {
         let fact = Fact::Tuned { what: "x".repeat(size) };
-        Event {
-            seq,
-            mono_us: 0,
-            unix_us: 0,
-            severity: Severity::Info,
-            subject: "c".into(),
-            fact,
-        }
+        Event { seq, mono_us: 0, unix_us: 0, severity: Severity::Info, subject: "c".into(), fact }
     }
 
     fn flight(id: u64) -> LiveFlight {
@@ -155,26 +140,12 @@ mod tests {
         let cache = CacheSnapshot {
             name: "c".into(),
             live: (0..256).map(flight).collect(),
-            hot: vec![
-                HotKey {
-                    key: "h".into(),
-                    ..HotKey::default()
-                };
-                32
-            ],
+            hot: vec![HotKey { key: "h".into(), ..HotKey::default() }; 32],
             ..CacheSnapshot::default()
         };
-        let lines = lines_of(
-            Snapshot {
-                caches: vec![cache],
-                ..Snapshot::default()
-            },
-            &account,
-        );
+        let lines = lines_of(Snapshot { caches: vec![cache], ..Snapshot::default() }, &account);
         assert_eq!(lines.len(), 2);
-        let Line::Snap { snapshot, .. } = Line::decode(&lines[1]).unwrap() else {
-            panic!("no snapshot")
-        };
+        let Line::Snap { snapshot, .. } = Line::decode(&lines[1]).unwrap() else { panic!("no snapshot") };
         let live: Vec<_> = snapshot.caches[0].live.iter().map(|flight| flight.id).collect();
         assert_eq!(live, (0..64).collect::<Vec<_>>());
         assert_eq!(account.read().trimmed, 2);
@@ -183,17 +154,8 @@ mod tests {
     #[test]
     fn very_many_gates_still_give_a_line() {
         let account = Account::default();
-        let gate = GateSnapshot {
-            name: "g".repeat(64),
-            ..GateSnapshot::default()
-        };
-        let lines = lines_of(
-            Snapshot {
-                gates: vec![gate; 5_000],
-                ..Snapshot::default()
-            },
-            &account,
-        );
+        let gate = GateSnapshot { name: "g".repeat(64), ..GateSnapshot::default() };
+        let lines = lines_of(Snapshot { gates: vec![gate; 5_000], ..Snapshot::default() }, &account);
         assert_eq!(lines.len(), 1);
         assert!(lines[0].len() <= MAX_LINE);
         assert!(account.read().trimmed > 0);

@@ -103,19 +103,12 @@ impl Hub {
 
     /// The newest snapshot, at most [`SHARED_FOR`] old.
     pub(super) fn view(&self) -> Result<Arc<View>, SourcePanicked> {
-        if let Some(view) = lock(&self.view)
-            .as_ref()
-            .filter(|view| view.taken.elapsed() < SHARED_FOR)
-        {
+        if let Some(view) = lock(&self.view).as_ref().filter(|view| view.taken.elapsed() < SHARED_FOR) {
             return Ok(Arc::clone(view));
         }
         let snapshot = self.ask(Source::snapshot)?;
         let next_event = snapshot.next_event;
-        let view = Arc::new(View {
-            taken: Instant::now(),
-            lines: lines_of(snapshot, &self.account),
-            next_event,
-        });
+        let view = Arc::new(View { taken: Instant::now(), lines: lines_of(snapshot, &self.account), next_event });
         *lock(&self.view) = Some(Arc::clone(&view));
         Ok(view)
     }
@@ -131,20 +124,14 @@ impl Hub {
     /// The pre-roll's lines.
     pub(super) fn past(&self) -> Vec<Bytes> {
         let lines = lock(&self.past).lines();
-        lines
-            .into_iter()
-            .filter_map(|line| text_of(&Line::Past(line), &self.account))
-            .collect()
+        lines.into_iter().filter_map(|line| text_of(&Line::Past(line), &self.account)).collect()
     }
 
     /// A seat for one more subscriber, if there is one.
     pub(super) fn seat(self: &Arc<Self>) -> Option<Seat> {
         let most = self.limits.subscribers as u64;
         let taken = |now: u64| (now < most).then_some(now + 1);
-        self.account
-            .subscribers
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken)
-            .ok()?;
+        self.account.subscribers.fetch_update(Ordering::Relaxed, Ordering::Relaxed, taken).ok()?;
         Some(Seat(Arc::clone(self)))
     }
 }

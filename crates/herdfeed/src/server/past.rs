@@ -30,11 +30,7 @@ struct History {
 
 impl History {
     fn since(cache: &CacheSnapshot) -> Self {
-        Self {
-            outcomes: cache.outcomes.clone(),
-            origin_calls: cache.origin_calls,
-            seconds: VecDeque::new(),
-        }
+        Self { outcomes: cache.outcomes.clone(), origin_calls: cache.origin_calls, seconds: VecDeque::new() }
     }
 
     fn note(&mut self, cache: &CacheSnapshot, mono_us: u64) {
@@ -54,8 +50,7 @@ impl Past {
     ///
     /// A cache's first snapshot only sets its base; a cache that is gone is forgotten.
     pub(super) fn note(&mut self, snapshot: &Snapshot) {
-        self.caches
-            .retain(|name, _| snapshot.caches.iter().any(|cache| cache.name == *name));
+        self.caches.retain(|name, _| snapshot.caches.iter().any(|cache| cache.name == *name));
         let keep = keep(snapshot.caches.len());
         for cache in &snapshot.caches {
             if let Some(history) = self.caches.get_mut(&cache.name) {
@@ -106,11 +101,7 @@ mod tests {
                 ..CacheSnapshot::default()
             }
         };
-        Snapshot {
-            mono_us: second * 1_000_000,
-            caches: caches.iter().map(cache).collect(),
-            ..Snapshot::default()
-        }
+        Snapshot { mono_us: second * 1_000_000, caches: caches.iter().map(cache).collect(), ..Snapshot::default() }
     }
 
     #[test]
@@ -124,10 +115,7 @@ mod tests {
         assert_eq!(lines[0].seconds.len(), SECONDS);
         assert_eq!(lines[0].seconds[0].mono_us, 11_000_000);
         let newest = &lines[0].seconds[SECONDS - 1];
-        assert_eq!(
-            (newest.mono_us, newest.outcomes[Outcome::Hit], newest.origin_calls),
-            (310_000_000, 20, 2)
-        );
+        assert_eq!((newest.mono_us, newest.outcomes[Outcome::Hit], newest.origin_calls), (310_000_000, 20, 2));
         assert_eq!(newest.waiting, 3);
     }
 
@@ -145,11 +133,7 @@ mod tests {
     fn l7_the_past_keeps_to_its_budget_whatever_the_caches() {
         let second = size_of::<Second>() + Outcome::all().len() * size_of::<u64>();
         for caches in [1, 10, 100, 1_000, 100_000] {
-            let held = if keep(caches) == 0 {
-                0
-            } else {
-                caches * (keep(caches) + 2) * second * 2
-            };
+            let held = if keep(caches) == 0 { 0 } else { caches * (keep(caches) + 2) * second * 2 };
             assert!(held <= BUDGET, "{caches} caches hold {held} bytes");
         }
         assert_eq!([keep(1), keep(100_000)], [SECONDS, 0]);
@@ -158,19 +142,11 @@ mod tests {
 
     #[test]
     fn the_largest_past_fits_a_line() {
-        let mut second = Second {
-            mono_us: u64::MAX,
-            origin_calls: u64::MAX,
-            waiting: u64::MAX,
-            ..Second::default()
-        };
+        let mut second = Second { mono_us: u64::MAX, origin_calls: u64::MAX, waiting: u64::MAX, ..Second::default() };
         for outcome in Outcome::all() {
             second.outcomes[*outcome] = u64::MAX;
         }
-        let past = line::Past {
-            cache: "c".repeat(64),
-            seconds: vec![second; SECONDS],
-        };
+        let past = line::Past { cache: "c".repeat(64), seconds: vec![second; SECONDS] };
         assert!(Line::Past(past).encode().unwrap().len() < MAX_LINE);
     }
 }

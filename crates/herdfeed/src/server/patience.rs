@@ -25,12 +25,7 @@ pub(super) struct Patience<S> {
 
 impl<S> Patience<S> {
     pub(super) fn new(inner: S, limit: Duration) -> Self {
-        Self {
-            inner,
-            limit,
-            waiting: None,
-            taken: 0,
-        }
+        Self { inner, limit, waiting: None, taken: 0 }
     }
 }
 
@@ -105,10 +100,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn p1_a_trickle_is_cut_and_a_slow_but_steady_reader_is_not() {
-        assert_eq!(
-            trickle(512).await.map_err(|error| error.kind()),
-            Err(io::ErrorKind::TimedOut)
-        );
+        assert_eq!(trickle(512).await.map_err(|error| error.kind()), Err(io::ErrorKind::TimedOut));
         assert_eq!(trickle(8 * 1024).await.map_err(|error| error.kind()), Ok(()));
     }
 }

@@ -60,16 +60,8 @@ impl Publisher {
     /// When the place cannot be used safely, is taken, or is reachable from other machines
     /// without a token; when the thread or its runtime cannot be made. The text says what to do.
     pub fn start_within(listen: Listen, source: Arc<dyn Source>, limits: Limits) -> io::Result<Self> {
-        let Bound {
-            listener,
-            address,
-            door,
-            file,
-        } = bind(listen)?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_io()
-            .enable_time()
-            .build()?;
+        let Bound { listener, address, door, file } = bind(listen)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
         let (phase, watched) = watch::channel(Phase::Open);
         let account = Arc::new(Account::default());
         let shared = Arc::clone(&account);
@@ -79,13 +71,7 @@ impl Publisher {
                 serve(listener, hub).await;
             });
         })?;
-        Ok(Self {
-            address,
-            account,
-            phase,
-            thread: Some(thread),
-            _file: file,
-        })
+        Ok(Self { address, account, phase, thread: Some(thread), _file: file })
     }
 
     /// Where readers attach.

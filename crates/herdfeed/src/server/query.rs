@@ -43,10 +43,7 @@ impl Wish {
             Wanted::On => Events::Since(since),
             Wanted::Off => Events::Off,
         };
-        Ok(Self {
-            every: Duration::from_secs_f64(1.0 / hz),
-            events,
-        })
+        Ok(Self { every: Duration::from_secs_f64(1.0 / hz), events })
     }
 }
 
@@ -71,8 +68,7 @@ fn parse_hz(text: &str) -> Result<f64, Refusal> {
 }
 
 fn parse_since(text: &str) -> Result<u64, Refusal> {
-    text.parse()
-        .map_err(|_| Refusal::Query("since must be the sequence number of an event".into()))
+    text.parse().map_err(|_| Refusal::Query("since must be the sequence number of an event".into()))
 }
 
 #[cfg(test)]
@@ -88,10 +84,7 @@ mod tests {
             ("hz=0.001&since=7", 10_000, Events::Since(7)),
             ("since=7&events=off&later=x", 250, Events::Off),
         ] {
-            let wish = Wish {
-                every: Duration::from_millis(millis),
-                events,
-            };
+            let wish = Wish { every: Duration::from_millis(millis), events };
             assert_eq!(Wish::parse(query), Ok(wish), "{query}");
         }
     }
@@ -106,9 +99,7 @@ mod tests {
             ("since=-1", "since"),
             ("events=1", "events"),
         ] {
-            let Err(Refusal::Query(message)) = Wish::parse(query) else {
-                panic!("{query} was understood")
-            };
+            let Err(Refusal::Query(message)) = Wish::parse(query) else { panic!("{query} was understood") };
             assert!(message.starts_with(word), "{query}: {message}");
         }
     }

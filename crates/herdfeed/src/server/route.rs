@@ -37,9 +37,7 @@ fn route(hub: &Arc<Hub>, request: &Parts) -> Result<Response<Body>, Refusal> {
         "/herd/v1/snapshot" => {
             let hello = hub.hello()?;
             let view = hub.view()?;
-            Ok(answer::lines(Body::ready(
-                [hello].into_iter().chain(view.lines.iter().cloned()),
-            )))
+            Ok(answer::lines(Body::ready([hello].into_iter().chain(view.lines.iter().cloned()))))
         }
         "/herd/v1/stream" => {
             let wish = Wish::parse(request.uri.query().unwrap_or_default())?;
@@ -54,9 +52,7 @@ fn route(hub: &Arc<Hub>, request: &Parts) -> Result<Response<Body>, Refusal> {
 
 fn is_other_version(path: &str) -> bool {
     let version = path.strip_prefix("/herd/v").and_then(|rest| rest.split('/').next());
-    version
-        .and_then(|version| version.parse::<u16>().ok())
-        .is_some_and(|version| version != crate::hello::VERSION[0])
+    version.and_then(|version| version.parse::<u16>().ok()).is_some_and(|version| version != crate::hello::VERSION[0])
 }
 
 impl From<SourcePanicked> for Refusal {

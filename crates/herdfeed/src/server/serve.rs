@@ -134,9 +134,9 @@ impl Link {
     fn may_read(&self) -> bool {
         match self {
             #[cfg(unix)]
-            Self::Unix(stream) => stream
-                .peer_cred()
-                .is_ok_and(|peer| crate::server::door::may_read(peer.uid(), crate::socket::own_uid())),
+            Self::Unix(stream) => {
+                stream.peer_cred().is_ok_and(|peer| crate::server::door::may_read(peer.uid(), crate::socket::own_uid()))
+            }
             Self::Tcp(stream) => {
                 // Lines are small and must not wait for more; without it they are only later.
                 let _ = stream.set_nodelay(true);

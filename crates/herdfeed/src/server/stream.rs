@@ -38,10 +38,7 @@ type Flow = ControlFlow<End>;
 pub(super) fn open(seat: Seat, wish: Wish, hello: Bytes) -> Body {
     let (pipe, lines) = mpsc::channel(1);
     let last = Last::default();
-    let body = Body::Piped {
-        lines,
-        last: Last::clone(&last),
-    };
+    let body = Body::Piped { lines, last: Last::clone(&last) };
     tokio::spawn(run(seat, wish, hello, pipe, last));
     body
 }
@@ -89,10 +86,7 @@ impl Subscriber<'_> {
         for line in self.hub.past() {
             self.send(line).await?;
         }
-        let mut told = Told {
-            events: wish.events,
-            view: None,
-        };
+        let mut told = Told { events: wish.events, view: None };
         self.tick(&mut told).await?;
         let mut ticks = interval_at(self.next_tick(wish), wish.every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -140,8 +134,7 @@ impl Subscriber<'_> {
                 return Flow::Continue(());
             };
             if let Some((from, to)) = batch.lag {
-                self.send_all(text_of(&Line::Lag { from, to }, &self.hub.account))
-                    .await?;
+                self.send_all(text_of(&Line::Lag { from, to }, &self.hub.account)).await?;
             }
             let done = batch.events.is_empty() || batch.next <= *cursor;
             *cursor = batch.next.max(*cursor);

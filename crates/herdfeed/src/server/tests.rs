@@ -72,14 +72,7 @@ impl Reader {
     }
 
     fn status(&self) -> String {
-        self.text()
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .chars()
-            .skip(9)
-            .take(3)
-            .collect()
+        self.text().lines().next().unwrap_or_default().chars().skip(9).take(3).collect()
     }
 
     /// The lines of the feed so far; sizes of chunks and headers are no JSON objects.
@@ -93,11 +86,7 @@ impl Reader {
 
     fn events(&self) -> Vec<u64> {
         let seqs = |line| {
-            if let Line::Events { events } = line {
-                events
-            } else {
-                Vec::new()
-            }
+            if let Line::Events { events } = line { events } else { Vec::new() }
         };
         self.lines().into_iter().flat_map(seqs).map(|event| event.seq).collect()
     }
@@ -105,33 +94,19 @@ impl Reader {
     fn lags(&self) -> Vec<(u64, u64)> {
         self.lines()
             .iter()
-            .filter_map(|line| {
-                if let Line::Lag { from, to } = line {
-                    Some((*from, *to))
-                } else {
-                    None
-                }
-            })
+            .filter_map(|line| if let Line::Lag { from, to } = line { Some((*from, *to)) } else { None })
             .collect()
     }
 
     fn snapshots(&self) -> Vec<u64> {
         let seq = |line: &Line| {
-            if let Line::Snap { part: [1, _], snapshot } = line {
-                Some(snapshot.seq)
-            } else {
-                None
-            }
+            if let Line::Snap { part: [1, _], snapshot } = line { Some(snapshot.seq) } else { None }
         };
         self.lines().iter().filter_map(seq).collect()
     }
 
     fn bye(&self) -> Option<String> {
-        if let Some(Line::Bye { why }) = self.lines().pop() {
-            Some(why)
-        } else {
-            None
-        }
+        if let Some(Line::Bye { why }) = self.lines().pop() { Some(why) } else { None }
     }
 }
 
@@ -193,9 +168,7 @@ async fn subscribers_share_snapshots() {
         sleep(Duration::from_millis(7)).await;
     }
     let before = room.fake.snapshots();
-    let read = readers
-        .into_iter()
-        .map(|mut reader| async move { reader.read_for(10 * SECOND).await });
+    let read = readers.into_iter().map(|mut reader| async move { reader.read_for(10 * SECOND).await });
     let ends = read.collect::<JoinSet<_>>().join_all().await;
     assert!(ends.iter().all(|end| *end == Connection::Open));
     assert_eq!(room.fake.snapshots() - before, 40);
@@ -226,11 +199,7 @@ async fn a_slow_reader_gets_lag_and_slows_nobody() {
     assert!(quick.snapshots().len() >= 80, "{}", quick.snapshots().len());
     let lost: u64 = slow.lags().iter().map(|(from, to)| to - from).sum();
     assert!(lost > 0);
-    assert_eq!(
-        slow.events().len() as u64 + lost,
-        800,
-        "every event was told or counted as lost"
-    );
+    assert_eq!(slow.events().len() as u64 + lost, 800, "every event was told or counted as lost");
     // Of its eighty snapshots it got those that fit the buffers, then the newest.
     assert!(slow.snapshots().len() < 30, "{}", slow.snapshots().len());
     assert_eq!(slow.bye(), None);
@@ -242,15 +211,9 @@ async fn a_stuck_reader_is_told_and_then_cut() {
     let mut late = room.ask("/herd/v1/stream?hz=20").await;
     let mut never = room.ask("/herd/v1/stream?hz=20").await;
     sleep(5 * SECOND).await;
-    assert_eq!(
-        (room.hub.account.read().subscribers, room.hub.account.read().slow_closed),
-        (2, 0)
-    );
+    assert_eq!((room.hub.account.read().subscribers, room.hub.account.read().slow_closed), (2, 0));
     sleep(SECOND).await;
-    assert_eq!(
-        (room.hub.account.read().subscribers, room.hub.account.read().slow_closed),
-        (0, 2)
-    );
+    assert_eq!((room.hub.account.read().subscribers, room.hub.account.read().slow_closed), (0, 2));
     late.read_for(SECOND).await;
     assert_eq!(late.bye().as_deref(), Some("slow"));
     sleep(5 * SECOND).await;
@@ -270,15 +233,8 @@ async fn the_seventeenth_subscriber_is_refused_until_one_leaves() {
     let mut one_too_many = room.ask("/herd/v1/stream").await;
     one_too_many.read_for(Duration::from_millis(1)).await;
     assert_eq!(one_too_many.status(), "503");
-    assert!(
-        one_too_many.text().contains("every stream is taken"),
-        "{}",
-        one_too_many.text()
-    );
-    assert_eq!(
-        (room.hub.account.read().subscribers, room.hub.account.read().refused),
-        (16, 1)
-    );
+    assert!(one_too_many.text().contains("every stream is taken"), "{}", one_too_many.text());
+    assert_eq!((room.hub.account.read().subscribers, room.hub.account.read().refused), (16, 1));
     // Snapshots need no seat.
     let mut single = room.ask("/herd/v1/snapshot").await;
     single.read_for(Duration::from_millis(1)).await;
@@ -326,32 +282,20 @@ async fn the_past_comes_before_the_present() {
     }
     let mut reader = room.ask("/herd/v1/stream").await;
     reader.read_for(SECOND / 10).await;
-    let Line::Past(past) = &reader.lines()[1] else {
-        panic!("{:?}", reader.lines())
-    };
-    let hits: Vec<u64> = past
-        .seconds
-        .iter()
-        .map(|second| second.outcomes[crate::Outcome::Hit])
-        .collect();
+    let Line::Past(past) = &reader.lines()[1] else { panic!("{:?}", reader.lines()) };
+    let hits: Vec<u64> = past.seconds.iter().map(|second| second.outcomes[crate::Outcome::Hit]).collect();
     assert_eq!((past.cache.as_str(), hits), ("users", vec![10, 10, 10]));
 }
 
 #[tokio::test(start_paused = true)]
 async fn p1_an_idle_connection_and_a_partial_head_end_after_thirty_seconds() {
     let room = Room::new(10, 0);
-    for (sent, status) in [
-        ("GET /herd/v1/hello HTTP/1.1\r\nhost: x\r\n\r\n", "200"),
-        ("GET /herd/v1/hello HTTP/1.1\r\nho", ""),
-    ] {
+    for (sent, status) in
+        [("GET /herd/v1/hello HTTP/1.1\r\nhost: x\r\n\r\n", "200"), ("GET /herd/v1/hello HTTP/1.1\r\nho", "")]
+    {
         let mut reader = room.connect();
         reader.0.write_all(sent.as_bytes()).await.unwrap();
-        assert_eq!(
-            reader.read_for(29 * SECOND).await,
-            Connection::Open,
-            "{}",
-            reader.text()
-        );
+        assert_eq!(reader.read_for(29 * SECOND).await, Connection::Open, "{}", reader.text());
         assert_eq!(reader.read_for(2 * SECOND).await, Connection::Ended);
         assert_eq!(reader.status(), status);
     }
@@ -361,11 +305,7 @@ async fn p1_an_idle_connection_and_a_partial_head_end_after_thirty_seconds() {
 async fn what_is_not_served_is_refused_in_json() {
     let room = Room::new(10, 0);
     for (path, status, part) in [
-        (
-            "/",
-            "404",
-            r#""paths":["/herd/v1/hello","/herd/v1/snapshot","/herd/v1/stream"]"#,
-        ),
+        ("/", "404", r#""paths":["/herd/v1/hello","/herd/v1/snapshot","/herd/v1/stream"]"#),
         ("/herd/v2/stream", "404", r#""versions":[1]"#),
         ("/herd/v2", "404", "does not speak that version"),
         ("/herd/v1/", "404", "no such path"),

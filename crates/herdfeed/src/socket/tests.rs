@@ -1,13 +1,7 @@
 use super::*;
 
 fn places(root: &Path) -> Places {
-    Places {
-        forced: None,
-        runtime: None,
-        system: root.join("absent"),
-        temp: root.into(),
-        uid: own_uid(),
-    }
+    Places { forced: None, runtime: None, system: root.join("absent"), temp: root.into(), uid: own_uid() }
 }
 
 /// A directory of this test's own.
@@ -23,10 +17,7 @@ fn p1_the_socket_is_in_the_first_place_that_suits() {
     let root = room("places");
     let mut places = places(&root);
     let uid = places.uid;
-    assert_eq!(
-        places.socket("api", 7),
-        root.join(format!("herdcache-{uid}/api-7.sock"))
-    );
+    assert_eq!(places.socket("api", 7), root.join(format!("herdcache-{uid}/api-7.sock")));
     places.system = root.join("system");
     std::fs::create_dir(&places.system).unwrap();
     assert_eq!(places.socket("api", 7), root.join("system/api-7.sock"));
@@ -41,12 +32,7 @@ fn p1_the_socket_is_in_the_first_place_that_suits() {
 
 #[test]
 fn a_service_name_cannot_leave_its_directory() {
-    for (name, safe) in [
-        ("../../etc", "_.._.._etc"),
-        ("", "_"),
-        ("a b/c", "a_b_c"),
-        ("api-2", "api-2"),
-    ] {
+    for (name, safe) in [("../../etc", "_.._.._etc"), ("", "_"), ("a b/c", "a_b_c"), ("api-2", "api-2")] {
         assert_eq!(file_safe(name), safe);
     }
 }
@@ -62,11 +48,7 @@ fn sockets_of_all_places_are_found_and_nothing_is_pruned() {
     let private = root.join(format!("herdcache-{}", places.uid));
     std::fs::create_dir_all(root.join("run/herdcache")).unwrap();
     std::fs::create_dir_all(&private).unwrap();
-    let paths = [
-        root.join("run/herdcache/api-2-41.sock"),
-        private.join("web-7.sock"),
-        root.join("odd.sock"),
-    ];
+    let paths = [root.join("run/herdcache/api-2-41.sock"), private.join("web-7.sock"), root.join("odd.sock")];
     for path in &paths {
         // The listener is dropped at once: a dead process's socket is listed as well.
         UnixListener::bind(path).unwrap();

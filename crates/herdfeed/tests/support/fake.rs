@@ -35,17 +35,8 @@ struct State {
 impl Fake {
     /// Holds the last `ring` events; each snapshot weighs at least `weight` bytes.
     pub(crate) fn new(ring: usize, weight: usize) -> Self {
-        let state = State {
-            mood: Mood::Fine,
-            events: VecDeque::new(),
-            next_event: 0,
-            snapshots: 0,
-        };
-        Self {
-            state: Mutex::new(state),
-            ring,
-            weight,
-        }
+        let state = State { mood: Mood::Fine, events: VecDeque::new(), next_event: 0, snapshots: 0 };
+        Self { state: Mutex::new(state), ring, weight }
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
@@ -58,17 +49,9 @@ impl Fake {
             for _ in 0..count {
                 let seq = state.next_event;
                 state.next_event += 1;
-                let fact = Fact::Tuned {
-                    what: format!("number {seq}"),
-                };
-                let event = Event {
-                    seq,
-                    mono_us: seq,
-                    unix_us: seq,
-                    severity: Severity::Info,
-                    subject: "users".into(),
-                    fact,
-                };
+                let fact = Fact::Tuned { what: format!("number {seq}") };
+                let event =
+                    Event { seq, mono_us: seq, unix_us: seq, severity: Severity::Info, subject: "users".into(), fact };
                 state.events.push_back(event);
                 if state.events.len() > self.ring {
                     state.events.pop_front();
@@ -99,11 +82,7 @@ impl Source for Fake {
             v: herdfeed::hello::VERSION,
             min: 1,
             lib: "fake 0".into(),
-            process: Process {
-                service: "api".into(),
-                pid: 4711,
-                ..Process::default()
-            },
+            process: Process { service: "api".into(), pid: 4711, ..Process::default() },
             clock: herdfeed::Clock::default(),
             caps: vec!["past".into()],
             caches: Vec::new(),
@@ -115,19 +94,11 @@ impl Source for Fake {
         self.check_mood();
         self.with(|state| {
             state.snapshots += 1;
-            let mut cache = CacheSnapshot {
-                name: "users".into(),
-                gate: "x".repeat(self.weight),
-                ..CacheSnapshot::default()
-            };
+            let mut cache =
+                CacheSnapshot { name: "users".into(), gate: "x".repeat(self.weight), ..CacheSnapshot::default() };
             cache.outcomes[Outcome::Hit] = state.snapshots * 10;
             cache.begun = state.snapshots * 10;
-            Snapshot {
-                seq: state.snapshots,
-                caches: vec![cache],
-                next_event: state.next_event,
-                ..Snapshot::default()
-            }
+            Snapshot { seq: state.snapshots, caches: vec![cache], next_event: state.next_event, ..Snapshot::default() }
         })
     }
 
@@ -136,13 +107,7 @@ impl Source for Fake {
         self.with(|state| {
             let oldest = state.events.front().map_or(state.next_event, |event| event.seq);
             let from = since.max(oldest);
-            let events: Vec<_> = state
-                .events
-                .iter()
-                .filter(|event| event.seq >= from)
-                .take(most)
-                .cloned()
-                .collect();
+            let events: Vec<_> = state.events.iter().filter(|event| event.seq >= from).take(most).cloned().collect();
             let lag = (since < oldest).then_some((since, oldest));
             let next = events.last().map_or(from, |event| event.seq + 1);
             Batch { events, lag, next }

@@ -38,8 +38,5 @@ impl Drop for Room {
 
 /// A free port of this machine.
 pub(crate) fn loopback(token: Option<Token>) -> Listen {
-    Listen::Tcp {
-        address: ([127, 0, 0, 1], 0).into(),
-        token,
-    }
+    Listen::Tcp { address: ([127, 0, 0, 1], 0).into(), token }
 }

@@ -10,21 +10,9 @@ use herdfeed::{
 pub(crate) fn lines() -> Vec<Line> {
     vec![
         Line::Hello(Box::new(hello())),
-        Line::Past(Past {
-            cache: "users".into(),
-            seconds: vec![second(1), second(2)],
-        }),
-        Line::Snap {
-            part: [2, 3],
-            snapshot: Box::new(snapshot()),
-        },
-        Line::Events {
-            events: facts()
-                .into_iter()
-                .zip(1..)
-                .map(|(fact, seq)| event(seq, fact))
-                .collect(),
-        },
+        Line::Past(Past { cache: "users".into(), seconds: vec![second(1), second(2)] }),
+        Line::Snap { part: [2, 3], snapshot: Box::new(snapshot()) },
+        Line::Events { events: facts().into_iter().zip(1..).map(|(fact, seq)| event(seq, fact)).collect() },
         Line::Lag { from: 3, to: 9 },
         Line::Bye { why: "shutdown".into() },
     ]
@@ -61,12 +49,7 @@ fn histogram() -> Histogram {
 }
 
 fn second(number: u64) -> Second {
-    Second {
-        mono_us: number * 1_000_000,
-        outcomes: tally(),
-        origin_calls: number,
-        waiting: 4,
-    }
+    Second { mono_us: number * 1_000_000, outcomes: tally(), origin_calls: number, waiting: 4 }
 }
 
 fn event(seq: u64, fact: Fact) -> Event {
@@ -75,14 +58,7 @@ fn event(seq: u64, fact: Fact) -> Event {
         1 => Severity::Warn,
         _ => Severity::Critical,
     };
-    Event {
-        seq,
-        mono_us: 10 + seq,
-        unix_us: 1_700_000_000_000_000 + seq,
-        severity,
-        subject: "users".into(),
-        fact,
-    }
+    Event { seq, mono_us: 10 + seq, unix_us: 1_700_000_000_000_000 + seq, severity, subject: "users".into(), fact }
 }
 
 fn hello() -> Hello {
@@ -98,10 +74,7 @@ fn hello() -> Hello {
             boot: "b00t".into(),
             started_unix_us: 1_700_000_000_000_000,
         },
-        clock: Clock {
-            mono_us: 5,
-            unix_us: 1_700_000_000_000_005,
-        },
+        clock: Clock { mono_us: 5, unix_us: 1_700_000_000_000_005 },
         caps: vec!["flights".into(), "past".into()],
         caches: vec![cache_config()],
         gates: vec![GateConfig {
@@ -204,12 +177,7 @@ fn cache() -> CacheSnapshot {
         wait: histogram(),
         stale_age: histogram(),
         connection_wait: histogram(),
-        peaks: Peaks {
-            waiting: 812,
-            flight_waiters: 811,
-            origin_starts: 9,
-            origin_active: 8,
-        },
+        peaks: Peaks { waiting: 812, flight_waiters: 811, origin_starts: 9, origin_active: 8 },
         live: vec![live(Stage::Origin, None)],
         landed: vec![live(Stage::Landed, Some(FlightEnd::Loaded))],
         hot: vec![hot()],
@@ -253,27 +221,9 @@ fn hot() -> HotKey {
 pub(crate) fn facts() -> Vec<Fact> {
     let (key, cause, trigger) = (|| "9f2c".to_owned(), Some(MissCause::Expired), FlightTrigger::Miss);
     vec![
-        Fact::FlightStarted {
-            flight: 9,
-            key: key(),
-            trigger,
-            cause,
-        },
-        Fact::FlightLanded {
-            flight: 9,
-            key: key(),
-            end: FlightEnd::Loaded,
-            waiters: 812,
-            duration_us: 4,
-        },
-        Fact::HerdStarted {
-            flight: 9,
-            key: key(),
-            cause,
-            trigger,
-            waiters: 100,
-            loads: 1,
-        },
+        Fact::FlightStarted { flight: 9, key: key(), trigger, cause },
+        Fact::FlightLanded { flight: 9, key: key(), end: FlightEnd::Loaded, waiters: 812, duration_us: 4 },
+        Fact::HerdStarted { flight: 9, key: key(), cause, trigger, waiters: 100, loads: 1 },
         Fact::HerdEnded(HerdEnd {
             flight: 9,
             key: key(),
@@ -288,55 +238,26 @@ pub(crate) fn facts() -> Vec<Fact> {
             since_last_us: 300_000_000,
             repeats: 3,
         }),
-        Fact::Avalanche {
-            keys: 230,
-            within_us: 1_000_000,
-        },
+        Fact::Avalanche { keys: 230, within_us: 1_000_000 },
         Fact::AvalancheEnded { duration_us: 5 },
-        Fact::EvictionSurge {
-            evictions: 1_100,
-            miss_share: 0.75,
-        },
+        Fact::EvictionSurge { evictions: 1_100, miss_share: 0.75 },
         Fact::EvictionSurgeEnded { duration_us: 6 },
-        Fact::OriginSaturated {
-            limit: 32,
-            pending: 128,
-            rejected: 2_931,
-        },
+        Fact::OriginSaturated { limit: 32, pending: 128, rejected: 2_931 },
         Fact::OriginRelieved { duration_us: 7 },
-        Fact::OriginSlow {
-            p99_us: 900_000,
-            usual_us: 20_000,
-        },
+        Fact::OriginSlow { p99_us: 900_000, usual_us: 20_000 },
         Fact::OriginSlowEnded { duration_us: 8 },
         Fact::OriginFailing { ratio: 0.5, calls: 40 },
         Fact::OriginFailingEnded { duration_us: 9 },
-        Fact::ConnectionsExhausted {
-            wait_us: 400_000,
-            call_us: 450_000,
-        },
+        Fact::ConnectionsExhausted { wait_us: 400_000, call_us: 450_000 },
         Fact::ConnectionsExhaustedEnded { duration_us: 10 },
-        Fact::Rejecting {
-            per_s: 77,
-            reason: RejectReason::QueueFull,
-        },
+        Fact::Rejecting { per_s: 77, reason: RejectReason::QueueFull },
         Fact::RejectingEnded { duration_us: 11 },
         Fact::ColdStart { hit_ratio: 0.125 },
         Fact::ColdStartEnded { duration_us: 12 },
-        Fact::HotKeyChanged {
-            key: key(),
-            share: 0.25,
-            per_s: 1_500.5,
-        },
-        Fact::StaleBoundNear {
-            key: key(),
-            ratio: 0.875,
-            left_us: 13,
-        },
+        Fact::HotKeyChanged { key: key(), share: 0.25, per_s: 1_500.5 },
+        Fact::StaleBoundNear { key: key(), ratio: 0.875, left_us: 13 },
         Fact::StaleBoundNearEnded { duration_us: 14 },
-        Fact::Tuned {
-            what: "permits = 16".into(),
-        },
+        Fact::Tuned { what: "permits = 16".into() },
         Fact::DuplicateName { name: "users".into() },
     ]
 }

@@ -1,9 +1,9 @@
 //! What a demonstration is made of. The defaults are tuned so that it shows its point.
 //!
 //! The arithmetic behind them, with λ the ticker's requests per second, w the
-//! work of a load and c the origin's capacity: λ·w = 110 > c = 24, so without
+//! work of a load and c the origin's capacity: λ·w = 110 > c = 26, so without
 //! coalescing the first answer after an expiry comes after (c/λ)·e^(λw/c − 1) ≈
-//! 0.8 s and 860 loads, which take another 3.6 s to work off. Refresh-ahead with
+//! 0.6 s and 650 loads, which take another 2.5 s to work off. Refresh-ahead with
 //! so small a β starts a quarter of a load's time before the expiry, which
 //! shortens the herd and does not spare it. Protected, the few dozen loads a
 //! second need a fifth of the capacity.
@@ -94,7 +94,7 @@ impl Default for DemoConfig {
             length: None,
             rate_per_s: 2_000.0,
             ticker_share: 0.55,
-            front_share: 0.15,
+            front_share: 0.10,
             pages: 3_000,
             zipf: 0.99,
             value_bytes: 512,
@@ -115,7 +115,7 @@ impl Default for DemoConfig {
             queue: 80,
             queue_timeout: Duration::from_millis(500),
             origin_work: Duration::from_millis(100),
-            origin_capacity: 24.0,
+            origin_capacity: 26.0,
             origin_connections: 1_000,
             slow_factor: 5.0,
             fail_ratio: 1.0,
@@ -135,11 +135,7 @@ impl DemoConfig {
 
     /// Bounds of the hot key's values.
     pub(super) fn hot_ttl(&self) -> TtlMs {
-        TtlMs {
-            fresh: millis(self.ticker_fresh_for),
-            stale: 0,
-            ..self.ttl()
-        }
+        TtlMs { fresh: millis(self.ticker_fresh_for), stale: 0, ..self.ttl() }
     }
 
     /// All keys that may be asked for: the pages and the two hot ones.

@@ -62,9 +62,8 @@ fn gate(config: &DemoConfig) -> Result<Gate, ConfigError> {
 }
 
 fn cache(config: &DemoConfig, gate: &Gate, pages: &Arc<Pages>) -> Result<PageCache, ConfigError> {
-    let ttl = Ttl::fresh_for(config.fresh_for)
-        .stale_for(config.stale_for)
-        .stale_if_error_for(config.stale_if_error_for);
+    let ttl =
+        Ttl::fresh_for(config.fresh_for).stale_for(config.stale_for).stale_if_error_for(config.stale_if_error_for);
     let load = Arc::clone(pages);
     Cache::builder("pages", ttl, gate)
         .capacity(config.capacity)
@@ -91,30 +90,15 @@ pub(super) fn plan(config: &DemoConfig) -> Plan {
 
 pub(super) fn choice(config: &DemoConfig) -> KeyChoice {
     KeyChoice::zipf(config.pages, config.zipf)
-        .with_hot(HotShare {
-            key: TICKER,
-            share: config.ticker_share,
-        })
-        .with_hot(HotShare {
-            key: FRONT,
-            share: config.front_share,
-        })
+        .with_hot(HotShare { key: TICKER, share: config.ticker_share })
+        .with_hot(HotShare { key: FRONT, share: config.front_share })
 }
 
 /// One reader: asks for a page and notes what it was told.
 async fn ask(cache: PageCache, key: u64) -> Reply {
     match cache.get(&key).await {
-        Ok(Some(answer)) => Reply {
-            outcome: Some(Answer::outcome(&answer)),
-            age: Some(Answer::age(&answer)),
-        },
-        Ok(None) => Reply {
-            outcome: None,
-            age: None,
-        },
-        Err(error) => Reply {
-            outcome: Some(error.outcome()),
-            age: None,
-        },
+        Ok(Some(answer)) => Reply { outcome: Some(Answer::outcome(&answer)), age: Some(Answer::age(&answer)) },
+        Ok(None) => Reply { outcome: None, age: None },
+        Err(error) => Reply { outcome: Some(error.outcome()), age: None },
     }
 }

@@ -18,12 +18,7 @@ pub(super) fn run(demo: &Demo) -> Run {
     let peaks = demo.peaks.look(&demo.engine.cache, &demo.engine.gate);
     let (cache, gate) = (demo.engine.cache.snapshot(), demo.engine.gate.snapshot());
     let account = demo.account();
-    let ledger = Ledger {
-        callers: &account.callers,
-        origin: &account.origin,
-        cache: &cache,
-        gate: &gate,
-    };
+    let ledger = Ledger { callers: &account.callers, origin: &account.origin, cache: &cache, gate: &gate };
     let checks = checks(demo, &ledger, peaks);
     let waits = demo.engine.pages.origin().pool().and_then(Pool::waits);
     Run::new(setup(demo), figures(&account, &cache, peaks, waits), checks)

@@ -14,10 +14,7 @@ pub(super) struct Switches {
 
 impl Switches {
     pub(super) fn new(off: &[Measure]) -> Self {
-        Self {
-            off: off.to_vec(),
-            ever_off: off.to_vec(),
-        }
+        Self { off: off.to_vec(), ever_off: off.to_vec() }
     }
 
     pub(super) fn toggle(&mut self, measure: Measure) -> Switch {
@@ -33,11 +30,7 @@ impl Switches {
     }
 
     pub(super) fn state(&self, measure: Measure) -> Switch {
-        if self.off.contains(&measure) {
-            Switch::Off
-        } else {
-            Switch::On
-        }
+        if self.off.contains(&measure) { Switch::Off } else { Switch::On }
     }
 
     pub(super) fn ever_off(&self) -> &[Measure] {

@@ -6,11 +6,7 @@ use herdfeed::Outcome;
 
 /// Runs to its end by itself.
 fn finished(off: &[Measure], length: Duration) -> Run {
-    let config = DemoConfig {
-        off: off.to_vec(),
-        length: Some(length),
-        ..DemoConfig::default()
-    };
+    let config = DemoConfig { off: off.to_vec(), length: Some(length), ..DemoConfig::default() };
     let demo = Demo::start(config).unwrap();
     while !demo.is_over() {
         std::thread::sleep(Duration::from_millis(20));
@@ -20,9 +16,7 @@ fn finished(off: &[Measure], length: Duration) -> Run {
 
 fn failed(run: &Run) -> Vec<String> {
     let failed = run.checks.iter().filter(|check| !check.pass);
-    failed
-        .map(|check| format!("{}: {} not {}", check.name, check.measured, check.expected))
-        .collect()
+    failed.map(|check| format!("{}: {} not {}", check.name, check.measured, check.expected)).collect()
 }
 
 /// L1, L2, L3, L6, L7: protected, an expiry costs one load and nobody fails.
@@ -45,11 +39,7 @@ fn l1_l6_without_protection_an_expiry_costs_hundreds() {
     let run = finished(&off, Duration::from_secs(5));
     assert_eq!(failed(&run), Vec::<String>::new());
     assert_eq!(run.setup.policy, "jitter");
-    assert!(
-        run.figures.origin_calls_per_expiry.unwrap() > 100.0,
-        "{:?}",
-        run.figures.origin_calls_per_expiry
-    );
+    assert!(run.figures.origin_calls_per_expiry.unwrap() > 100.0, "{:?}", run.figures.origin_calls_per_expiry);
     assert!(run.figures.key_peak_calls > 100, "{}", run.figures.key_peak_calls);
     assert_eq!(run.figures.outcomes.total(), run.figures.requests);
 }
@@ -99,10 +89,7 @@ const NAMES: &[(&str, &[&str])] = &[
         ],
     ),
     ("/ttl_ms", &["fresh", "stale", "stale_if_error"]),
-    (
-        "/config",
-        &["permits", "queue", "timeouts", "jitter", "beta", "lease_ms"],
-    ),
+    ("/config", &["permits", "queue", "timeouts", "jitter", "beta", "lease_ms"]),
     ("/origin", &["model", "latency_ms", "capacity", "state"]),
     ("/latency_ms", &["p50", "p95", "p99", "max"]),
     ("/stale", &["ratio", "age_ms_p99", "age_ms_max"]),

@@ -63,9 +63,7 @@ impl LoadAccount {
             latency: quantiles::histogram(),
             stale_age: quantiles::histogram(),
         };
-        Self {
-            book: Arc::new(Mutex::new(book)),
-        }
+        Self { book: Arc::new(Mutex::new(book)) }
     }
 
     /// What it has come to so far.
@@ -87,11 +85,7 @@ impl LoadAccount {
         figures.requests += 1;
         figures.in_flight += 1;
         figures.peak_in_flight = figures.peak_in_flight.max(figures.in_flight);
-        Request {
-            account: self.clone(),
-            intended,
-            reply: None,
-        }
+        Request { account: self.clone(), intended, reply: None }
     }
 }
 

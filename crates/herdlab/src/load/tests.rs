@@ -18,10 +18,7 @@ fn plan(per_second: f64, length: Duration, most_in_flight: usize) -> Plan {
 
 async fn hit(_: u64) -> Reply {
     tokio::time::sleep(ms(20)).await;
-    Reply {
-        outcome: Some(Outcome::Hit),
-        age: Some(ms(3)),
-    }
+    Reply { outcome: Some(Outcome::Hit), age: Some(ms(3)) }
 }
 
 #[tokio::test(start_paused = true)]
@@ -33,10 +30,7 @@ async fn every_request_is_sent_and_told_once() {
     assert_eq!([figures.requests, figures.outcomes[Outcome::Hit]], [99, 99]);
     assert_eq!([figures.in_flight, figures.dropped_arrivals], [0, 0]);
     let latency = figures.latency.unwrap();
-    assert!(
-        (latency.p50 - 20.0).abs() < 0.1 && (latency.max - 20.0).abs() < 0.1,
-        "{latency:?}"
-    );
+    assert!((latency.p50 - 20.0).abs() < 0.1 && (latency.max - 20.0).abs() < 0.1, "{latency:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -55,10 +49,7 @@ async fn latency_counts_from_the_intended_start() {
     let account = LoadAccount::new();
     let request = account.sent(Instant::now());
     tokio::time::advance(ms(70)).await;
-    request.told(Reply {
-        outcome: Some(Outcome::Stale),
-        age: Some(ms(1_500)),
-    });
+    request.told(Reply { outcome: Some(Outcome::Stale), age: Some(ms(1_500)) });
     let figures = account.figures();
     assert!((figures.latency.unwrap().max - 70.0).abs() < 0.1);
     assert!((figures.stale_age.unwrap().p99 - 1_500.0).abs() < 2.0);
@@ -78,10 +69,7 @@ async fn who_outlasts_the_patience_is_cancelled_and_counted() {
 #[tokio::test(start_paused = true)]
 async fn a_stop_ends_an_endless_load() {
     let (account, stop) = (LoadAccount::new(), Stop::default());
-    let endless = Plan {
-        length: None,
-        ..plan(100.0, ms(0), 1_000)
-    };
+    let endless = Plan { length: None, ..plan(100.0, ms(0), 1_000) };
     let load = tokio::spawn(drive(endless, account.clone(), stop.clone(), hit));
     tokio::time::sleep(ms(505)).await;
     stop.now();

@@ -81,11 +81,7 @@ impl Counts {
         all.calling += 1;
         all.peak_calling = all.peak_calling.max(all.calling);
         all.peak_of_a_key = all.peak_of_a_key.max(at_once);
-        Calling {
-            counts: Arc::clone(self),
-            key,
-            end: End::Left,
-        }
+        Calling { counts: Arc::clone(self), key, end: End::Left }
     }
 
     /// Counts work in; the guard travels with the work and counts it out.
@@ -93,17 +89,12 @@ impl Counts {
         let all = &mut self.table.lock().all;
         all.running += 1;
         all.peak_running = all.peak_running.max(all.running);
-        Running {
-            counts: Arc::clone(self),
-        }
+        Running { counts: Arc::clone(self) }
     }
 
     pub(super) fn read(&self) -> OriginCounts {
         let table = self.table.lock();
-        OriginCounts {
-            distinct_keys: table.keys.len() as u64,
-            ..table.all
-        }
+        OriginCounts { distinct_keys: table.keys.len() as u64, ..table.all }
     }
 
     pub(super) fn key(&self, key: u64) -> KeyCalls {

@@ -27,11 +27,7 @@ impl Faults {
 
     /// Makes calls take `factor` times their work, 0.001..=1,000; 1 heals.
     pub fn set_slow(&self, factor: f64) {
-        let factor = if factor.is_finite() {
-            factor.clamp(0.001, 1_000.0)
-        } else {
-            1.0
-        };
+        let factor = if factor.is_finite() { factor.clamp(0.001, 1_000.0) } else { 1.0 };
         self.slow.store(factor.to_bits(), Ordering::Relaxed);
     }
 
@@ -60,11 +56,7 @@ impl Faults {
         if self.fail_ratio() > 0.0 {
             state.push(format!("failing {}", self.fail_ratio()));
         }
-        if state.is_empty() {
-            "healthy".into()
-        } else {
-            state.join(", ")
-        }
+        if state.is_empty() { "healthy".into() } else { state.join(", ") }
     }
 
     pub(super) fn next_fails(&self) -> bool {

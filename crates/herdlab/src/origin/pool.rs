@@ -60,18 +60,12 @@ impl Pool {
         let got = match free.clone().try_acquire_owned() {
             Ok(permit) => Some(permit),
             Err(_) if self.acquire_timeout.is_zero() => None,
-            Err(_) => tokio::time::timeout(self.acquire_timeout, free.acquire_owned())
-                .await
-                .ok()
-                .and_then(Result::ok),
+            Err(_) => tokio::time::timeout(self.acquire_timeout, free.acquire_owned()).await.ok().and_then(Result::ok),
         };
         let waited = start.elapsed();
         quantiles::record(&mut self.waits.lock(), waited);
         match got {
-            Some(permit) => Ok(Connection {
-                waited,
-                _permit: permit,
-            }),
+            Some(permit) => Ok(Connection { waited, _permit: permit }),
             None => Err(PoolError { waited }),
         }
     }

@@ -45,15 +45,8 @@ impl Sharing {
     /// Works on up to `capacity` calls at full speed (at least 0.001).
     pub fn new(capacity: f64) -> Self {
         let capacity = capacity.max(0.001);
-        let desk = Desk {
-            running: Mutex::new(Running::new(capacity)),
-            arrived: Notify::new(),
-        };
-        let inner = Inner {
-            capacity,
-            desk: Arc::new(desk),
-            watcher: OnceLock::new(),
-        };
+        let desk = Desk { running: Mutex::new(Running::new(capacity)), arrived: Notify::new() };
+        let inner = Inner { capacity, desk: Arc::new(desk), watcher: OnceLock::new() };
         Self { inner: Arc::new(inner) }
     }
 
@@ -68,18 +61,9 @@ impl Sharing {
     ///
     /// The work goes on when the future is dropped, and `held` stays held until it is done.
     pub async fn work(&self, work: Duration, held: impl Send + 'static) -> Done {
-        self.inner
-            .watcher
-            .get_or_init(|| tokio::spawn(watch(Arc::clone(&self.inner.desk))).abort_handle());
+        self.inner.watcher.get_or_init(|| tokio::spawn(watch(Arc::clone(&self.inner.desk))).abort_handle());
         let (done, told) = oneshot::channel();
-        let finished = self.inner.desk.running.lock().arrive(
-            Instant::now(),
-            work,
-            Slip {
-                done,
-                held: Box::new(held),
-            },
-        );
+        let finished = self.inner.desk.running.lock().arrive(Instant::now(), work, Slip { done, held: Box::new(held) });
         finished.into_iter().for_each(Slip::hand_back);
         self.inner.desk.arrived.notify_one();
         match told.await {
@@ -91,9 +75,7 @@ impl Sharing {
 
 impl fmt::Debug for Sharing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sharing")
-            .field("capacity", &self.inner.capacity)
-            .finish_non_exhaustive()
+        f.debug_struct("Sharing").field("capacity", &self.inner.capacity).finish_non_exhaustive()
     }
 }
 
@@ -158,24 +140,14 @@ struct Call<T> {
 
 impl<T> Running<T> {
     fn new(capacity: f64) -> Self {
-        Self {
-            capacity,
-            attained_s: 0.0,
-            at: None,
-            next: 0,
-            calls: BinaryHeap::new(),
-        }
+        Self { capacity, attained_s: 0.0, at: None, next: 0, calls: BinaryHeap::new() }
     }
 
     /// Carries the state to `now`, then lets a call with `work` begin. Gives back what ended meanwhile.
     fn arrive(&mut self, now: Instant, work: Duration, slip: T) -> Vec<T> {
         let finished = self.advance(now);
         self.next += 1;
-        self.calls.push(Call {
-            due_s: self.attained_s + work.as_secs_f64(),
-            number: self.next,
-            slip,
-        });
+        self.calls.push(Call { due_s: self.attained_s + work.as_secs_f64(), number: self.next, slip });
         finished
     }
 
@@ -215,10 +187,7 @@ impl<T> Running<T> {
 // The heap's greatest is the call that is due first; equal ones end in order of arrival.
 impl<T> Ord for Call<T> {
     fn cmp(&self, other: &Self) -> Ordering {
-        other
-            .due_s
-            .total_cmp(&self.due_s)
-            .then_with(|| other.number.cmp(&self.number))
+        other.due_s.total_cmp(&self.due_s).then_with(|| other.number.cmp(&self.number))
     }
 }
 

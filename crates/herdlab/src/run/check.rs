@@ -63,35 +63,18 @@ impl Ledger<'_> {
     pub fn l1(&self) -> Vec<Check> {
         let (callers, cache) = (self.callers, self.cache);
         // "Does not exist" carries no outcome to its caller, so those are compared in the sum alone.
-        let differing = Outcome::all()
-            .iter()
-            .filter(|outcome| callers.outcomes[**outcome] != cache.outcomes[**outcome])
-            .count() as u64;
+        let differing =
+            Outcome::all().iter().filter(|outcome| callers.outcomes[**outcome] != cache.outcomes[**outcome]).count()
+                as u64;
         let flights = cache.flight_starts.total() - cache.flights.total().min(cache.flight_starts.total());
         let mut checks = vec![
-            Check::equal(
-                "L1 sum of outcomes = requests sent",
-                callers.requests,
-                cache.outcomes.total(),
-            ),
-            Check::equal(
-                "L1 begun = sum of outcomes + active",
-                cache.begun,
-                cache.outcomes.total() + cache.active,
-            ),
+            Check::equal("L1 sum of outcomes = requests sent", callers.requests, cache.outcomes.total()),
+            Check::equal("L1 begun = sum of outcomes + active", cache.begun, cache.outcomes.total() + cache.active),
             Check::equal("L1 flights started - ended = active", cache.flights_active, flights),
-            Check::equal(
-                "L1 origin calls of the origin = of the engine",
-                self.origin.started,
-                cache.origin_calls,
-            ),
+            Check::equal("L1 origin calls of the origin = of the engine", self.origin.started, cache.origin_calls),
         ];
         if callers.absent == 0 {
-            checks.push(Check::equal(
-                "L1 outcomes on which callers and engine differ",
-                0,
-                differing,
-            ));
+            checks.push(Check::equal("L1 outcomes on which callers and engine differ", 0, differing));
         }
         checks
     }
@@ -139,36 +122,21 @@ mod tests {
     use herdfeed::{FlightEnd, FlightTrigger};
 
     fn balanced() -> (LoadFigures, OriginCounts, CacheSnapshot, GateSnapshot) {
-        let mut callers = LoadFigures {
-            requests: 10,
-            ..LoadFigures::default()
-        };
-        let mut cache = CacheSnapshot {
-            begun: 10,
-            origin_calls: 1,
-            ..CacheSnapshot::default()
-        };
+        let mut callers = LoadFigures { requests: 10, ..LoadFigures::default() };
+        let mut cache = CacheSnapshot { begun: 10, origin_calls: 1, ..CacheSnapshot::default() };
         for (outcome, count) in [(Outcome::Hit, 9), (Outcome::Loaded, 1)] {
             callers.outcomes[outcome] = count;
             cache.outcomes[outcome] = count;
         }
         cache.flight_starts[FlightTrigger::Miss] = 1;
         cache.flights[FlightEnd::Loaded] = 1;
-        let origin = OriginCounts {
-            started: 1,
-            ..OriginCounts::default()
-        };
+        let origin = OriginCounts { started: 1, ..OriginCounts::default() };
         (callers, origin, cache, GateSnapshot::default())
     }
 
     fn failed(accounts: &(LoadFigures, OriginCounts, CacheSnapshot, GateSnapshot)) -> Vec<String> {
         let (callers, origin, cache, gate) = accounts;
-        let ledger = Ledger {
-            callers,
-            origin,
-            cache,
-            gate,
-        };
+        let ledger = Ledger { callers, origin, cache, gate };
         let checks = ledger.l1().into_iter().chain(ledger.l6());
         checks.filter(|check| !check.pass).map(|check| check.name).collect()
     }

@@ -27,11 +27,7 @@ fn civil(days: u64) -> (u64, u64, u64) {
     let of_year = of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
     let from_march = (5 * of_year + 2) / 153;
     let day = of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 {
-        from_march + 3
-    } else {
-        from_march - 9
-    };
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
     let year = cycle * 400 + year_of_cycle + u64::from(month <= 2);
     (year, month, day)
 }
@@ -52,10 +48,7 @@ mod tests {
         ] {
             assert_eq!(utc(UNIX_EPOCH + Duration::from_secs(second)), expected);
         }
-        assert_eq!(
-            utc(UNIX_EPOCH + Duration::from_millis(1_772_323_199_987)),
-            "2026-02-28T23:59:59.987Z"
-        );
+        assert_eq!(utc(UNIX_EPOCH + Duration::from_millis(1_772_323_199_987)), "2026-02-28T23:59:59.987Z");
     }
 
     /// Every day from 1970 to 2400 follows the one before it.
@@ -67,10 +60,7 @@ mod tests {
             let next_day = (year, month) == (last.0, last.1) && day == last.2 + 1;
             let next_month = (year, month, day) == (last.0, last.1 + 1, 1) && last.2 >= 28;
             let next_year = (year, month, day) == (last.0 + 1, 1, 1) && (last.1, last.2) == (12, 31);
-            assert!(
-                next_day || next_month || next_year,
-                "{last:?} then {year}-{month}-{day}"
-            );
+            assert!(next_day || next_month || next_year, "{last:?} then {year}-{month}-{day}");
             last = (year, month, day);
         }
     }

@@ -38,20 +38,10 @@ pub(super) struct PictureArgs {
 pub(super) fn run(args: &PictureArgs) -> Result<ExitCode, Failed> {
     let targets = Targets::parse(&args.targets)?;
     targets.addresses()?;
-    let runtime = Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(failed)?;
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(failed)?;
     let mailbox = Arc::new(Mailbox::default());
     let links = Links::start(runtime.handle(), &targets, None, &mailbox);
-    let mut model = Model {
-        look: Look {
-            colors: Colors::True,
-            ..Look::default()
-        },
-        ..Model::default()
-    };
+    let mut model = Model { look: Look { colors: Colors::True, ..Look::default() }, ..Model::default() };
     runtime.block_on(watch(&mut model, &mailbox, Duration::from_secs(args.after)));
     drop(links);
     let picture = if args.text {

@@ -46,25 +46,14 @@ pub struct DemoArgs {
 impl DemoArgs {
     /// The demonstration that they ask for.
     pub(super) fn config(&self) -> DemoConfig {
-        let length = if self.headless {
-            Some(self.length.unwrap_or(DEFAULT_LENGTH))
-        } else {
-            None
-        };
-        DemoConfig {
-            seed: self.seed,
-            off: self.off.clone(),
-            length,
-            ..DemoConfig::default()
-        }
+        let length = if self.headless { Some(self.length.unwrap_or(DEFAULT_LENGTH)) } else { None };
+        DemoConfig { seed: self.seed, off: self.off.clone(), length, ..DemoConfig::default() }
     }
 }
 
 /// A duration with its unit: `500ms`, `10s`, `1.5m`, `1h`.
 fn duration(text: &str) -> Result<Duration, String> {
-    let digits = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let seconds = match unit {
         "ms" => 0.001,
@@ -107,13 +96,7 @@ mod tests {
 
     #[test]
     fn durations_carry_their_unit() {
-        for (text, ms) in [
-            ("500ms", 500),
-            ("10s", 10_000),
-            ("1m", 60_000),
-            ("1.5m", 90_000),
-            ("1h", 3_600_000),
-        ] {
+        for (text, ms) in [("500ms", 500), ("10s", 10_000), ("1m", 60_000), ("1.5m", 90_000), ("1h", 3_600_000)] {
             assert_eq!(duration(text), Ok(Duration::from_millis(ms)), "{text}");
         }
         for (text, expected) in [
@@ -136,10 +119,7 @@ mod tests {
     fn bad_words_are_usage_errors_that_say_what_to_write() {
         assert!(parse(&["--headless", "--for", "10"]).unwrap_err().contains("write 10s"));
         let unknown = parse(&["--off", "permits,luck"]).unwrap_err();
-        assert!(
-            unknown.contains("luck") && unknown.contains("jitter, singleflight"),
-            "{unknown}"
-        );
+        assert!(unknown.contains("luck") && unknown.contains("jitter, singleflight"), "{unknown}");
         assert!(parse(&["--json"]).unwrap_err().contains("--headless"));
         assert!(parse(&["--for", "1s"]).unwrap_err().contains("--headless"));
         assert!(parse(&["--headless", "--seed", "x"]).unwrap_err().contains("--seed"));
@@ -147,9 +127,7 @@ mod tests {
 
     #[test]
     fn a_headless_run_ends_and_a_watched_one_does_not() {
-        let headless = parse(&["--headless", "--off", "singleflight,permits", "--seed", "9"])
-            .unwrap()
-            .config();
+        let headless = parse(&["--headless", "--off", "singleflight,permits", "--seed", "9"]).unwrap().config();
         assert_eq!(headless.length, Some(Duration::from_secs(10)));
         assert_eq!(headless.off, [Measure::SingleFlight, Measure::Permits]);
         assert_eq!(headless.seed, 9);

@@ -82,11 +82,7 @@ impl Controls for DemoControls {
     fn bindings(&self) -> Vec<ControlBinding> {
         HANDS
             .iter()
-            .map(|(key, hand)| ControlBinding {
-                key: *key,
-                label: hand.label().into(),
-                state: hand.state(&self.demo),
-            })
+            .map(|(key, hand)| ControlBinding { key: *key, label: hand.label().into(), state: hand.state(&self.demo) })
             .collect()
     }
 
@@ -113,20 +109,10 @@ mod tests {
 
     #[test]
     fn a_press_switches_over_and_back() {
-        let config = DemoConfig {
-            rate_per_s: 1.0,
-            ..DemoConfig::default()
-        };
-        let mut controls = DemoControls {
-            demo: Demo::start(config).unwrap(),
-        };
+        let config = DemoConfig { rate_per_s: 1.0, ..DemoConfig::default() };
+        let mut controls = DemoControls { demo: Demo::start(config).unwrap() };
         let state = |controls: &DemoControls, key| {
-            controls
-                .bindings()
-                .into_iter()
-                .find(|binding| binding.key == key)
-                .unwrap()
-                .state
+            controls.bindings().into_iter().find(|binding| binding.key == key).unwrap().state
         };
         for (key, first, then) in [
             ('F', ControlState::On, ControlState::Off),

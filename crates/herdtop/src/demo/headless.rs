@@ -33,17 +33,9 @@ pub(super) fn run(args: &DemoArgs) -> Result<ExitCode, Failed> {
 fn judge(run: &Run) -> io::Result<ExitCode> {
     let mut stderr = io::stderr().lock();
     for check in run.checks.iter().filter(|check| !check.pass) {
-        writeln!(
-            stderr,
-            "check failed: {}: expected {}, measured {}",
-            check.name, check.expected, check.measured
-        )?;
+        writeln!(stderr, "check failed: {}: expected {}, measured {}", check.name, check.expected, check.measured)?;
     }
-    Ok(if run.pass {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::from(ERROR)
-    })
+    Ok(if run.pass { ExitCode::SUCCESS } else { ExitCode::from(ERROR) })
 }
 
 fn print(args: &DemoArgs, run: Run) -> io::Result<()> {
@@ -60,14 +52,9 @@ fn print(args: &DemoArgs, run: Run) -> io::Result<()> {
 /// The run in a few lines.
 fn summary(run: &Run) -> String {
     let figures = &run.figures;
-    let per_expiry = figures
-        .origin_calls_per_expiry
-        .map_or("-".into(), |calls| format!("{calls:.1}"));
+    let per_expiry = figures.origin_calls_per_expiry.map_or("-".into(), |calls| format!("{calls:.1}"));
     let latency = figures.latency_ms.map_or("-".into(), |latency| {
-        format!(
-            "p50 {:.1} ms, p99 {:.1} ms, max {:.1} ms",
-            latency.p50, latency.p99, latency.max
-        )
+        format!("p50 {:.1} ms, p99 {:.1} ms, max {:.1} ms", latency.p50, latency.p99, latency.max)
     });
     let outcomes: Vec<_> = figures
         .outcomes
@@ -107,23 +94,13 @@ enum Place {
 
 impl Progress {
     fn new(length: Duration) -> Self {
-        let place = if io::stderr().is_terminal() {
-            Place::Terminal
-        } else {
-            Place::Elsewhere
-        };
+        let place = if io::stderr().is_terminal() { Place::Terminal } else { Place::Elsewhere };
         // A log file is spared a line a second over hours.
         let every = match place {
             Place::Terminal => Duration::from_secs(1),
             Place::Elsewhere => Duration::from_secs(1).max(length / 60),
         };
-        Self {
-            length,
-            every,
-            next: Instant::now() + every,
-            last: None,
-            place,
-        }
+        Self { length, every, next: Instant::now() + every, last: None, place }
     }
 
     fn tell(&mut self, demo: &Demo) -> io::Result<()> {
@@ -161,13 +138,15 @@ fn line(now: &DemoAccount, last: Option<&DemoAccount>, length: Duration) -> Stri
     };
     let failed_now: u64 = failed(now).iter().sum();
     let failed_before: u64 = last.map_or(0, |account| failed(account).iter().sum());
-    let seconds = last
-        .map_or(now.elapsed, |account| now.elapsed - account.elapsed)
-        .as_secs_f64();
+    let seconds = last.map_or(now.elapsed, |account| now.elapsed - account.elapsed).as_secs_f64();
+    let place = if now.elapsed < length {
+        format!("{:>3.0}/{:.0} s", now.elapsed.as_secs_f64(), length.as_secs_f64())
+    } else {
+        // Nothing more is sent; the last requests wait for their answers.
+        "ending".into()
+    };
     format!(
-        "{:>3.0}/{:.0} s  {:>5.0} req/s  {:>4.0} loads/s  origin running {:>3}  hot key: {} expiries, {} loads  failed {}",
-        now.elapsed.as_secs_f64(),
-        length.as_secs_f64(),
+        "{place}  {:>5.0} req/s  {:>4.0} loads/s  origin running {:>3}  hot key: {} expiries, {} loads  failed {}",
         requests as f64 / seconds,
         loads as f64 / seconds,
         now.origin.running,

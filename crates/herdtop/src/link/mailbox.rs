@@ -34,10 +34,7 @@ struct Inside {
 impl Mailbox {
     /// Takes in what a link read.
     pub fn put(&self, target: TargetId, feed: Feed) {
-        self.inside
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .put(target, feed);
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner).put(target, feed);
         self.arrived.notify_one();
     }
 
@@ -49,15 +46,9 @@ impl Mailbox {
         let losses = (inside.snapshots_dropped, inside.events_dropped);
         let news = std::mem::replace(&mut inside.told, losses) != losses;
         drop(inside);
-        let mut messages: Vec<Msg> = queue
-            .into_iter()
-            .map(|(target, feed)| Msg::Feed { target, feed })
-            .collect();
+        let mut messages: Vec<Msg> = queue.into_iter().map(|(target, feed)| Msg::Feed { target, feed }).collect();
         if news {
-            messages.push(Msg::Dropped {
-                snapshots: losses.0,
-                events: losses.1,
-            });
+            messages.push(Msg::Dropped { snapshots: losses.0, events: losses.1 });
         }
         messages
     }
@@ -123,10 +114,7 @@ mod tests {
     const B: TargetId = TargetId(2);
 
     fn snapshot(seq: u64) -> Feed {
-        Feed::Snapshot(Box::new(Snapshot {
-            seq,
-            ..Snapshot::default()
-        }))
+        Feed::Snapshot(Box::new(Snapshot { seq, ..Snapshot::default() }))
     }
 
     fn events(count: u64) -> Feed {
@@ -143,10 +131,7 @@ mod tests {
 
     fn seqs(messages: &[Msg]) -> Vec<u64> {
         let seq = |msg: &Msg| match msg {
-            Msg::Feed {
-                feed: Feed::Snapshot(snapshot),
-                ..
-            } => Some(snapshot.seq),
+            Msg::Feed { feed: Feed::Snapshot(snapshot), .. } => Some(snapshot.seq),
             _ => None,
         };
         messages.iter().filter_map(seq).collect()
@@ -160,13 +145,7 @@ mod tests {
         }
         let messages = mailbox.take();
         assert_eq!(seqs(&messages), [3, 7]);
-        assert!(matches!(
-            messages.last(),
-            Some(Msg::Dropped {
-                snapshots: 2,
-                events: 0
-            })
-        ));
+        assert!(matches!(messages.last(), Some(Msg::Dropped { snapshots: 2, events: 0 })));
         assert!(mailbox.take().is_empty());
     }
 

@@ -28,10 +28,7 @@ impl Ended {
 
     /// Whether nobody is behind the address any more.
     pub(super) fn is_gone(&self) -> bool {
-        matches!(
-            self,
-            Self::NotOpened(AttachError::Refused { .. } | AttachError::NotFound { .. })
-        )
+        matches!(self, Self::NotOpened(AttachError::Refused { .. } | AttachError::NotFound { .. }))
     }
 }
 
@@ -71,11 +68,7 @@ pub(super) async fn found(common: Common, address: Address, name: String) {
 }
 
 fn options(common: &Common) -> StreamOptions {
-    StreamOptions {
-        hz: HZ,
-        token: common.token.clone(),
-        ..StreamOptions::default()
-    }
+    StreamOptions { hz: HZ, token: common.token.clone(), ..StreamOptions::default() }
 }
 
 async fn once(common: &Common, address: &Address, target: TargetId, backoff: &mut Backoff) -> Ended {
@@ -127,9 +120,7 @@ async fn read(common: &Common, target: TargetId, mut lines: Lines) -> Ended {
                 None => continue,
             },
             Line::Events { events } => Feed::Events(events),
-            Line::Lag { from, to } => Feed::Lag {
-                missed: to.saturating_sub(from),
-            },
+            Line::Lag { from, to } => Feed::Lag { missed: to.saturating_sub(from) },
             Line::Bye { why } => {
                 return Ended::Broken(format!("the process ended the stream: {}", crate::text::clean(&why)));
             }

@@ -17,12 +17,8 @@ pub fn drift(world: &World, target: &Target) -> Vec<String> {
     let Some(service) = target.service() else {
         return Vec::new();
     };
-    let peers: Vec<BTreeMap<String, String>> = world
-        .targets
-        .iter()
-        .filter(|peer| peer.service() == Some(service))
-        .map(settings)
-        .collect();
+    let peers: Vec<BTreeMap<String, String>> =
+        world.targets.iter().filter(|peer| peer.service() == Some(service)).map(settings).collect();
     if peers.len() < 2 {
         return Vec::new();
     }
@@ -70,10 +66,7 @@ pub fn replaced(world: &World, target: &Target, now: Now) -> Option<Restart> {
             && ended_at(peer).is_some_and(|at| now.since_us(at) <= REPLACED_US)
     })?;
     let theirs = old.hello.as_ref()?;
-    Some(Restart {
-        at: now,
-        versions: versions(theirs, mine),
-    })
+    Some(Restart { at: now, versions: versions(theirs, mine) })
 }
 
 fn ended_at(target: &Target) -> Option<u64> {
@@ -97,18 +90,10 @@ mod tests {
             v: [1, 0],
             min: 1,
             lib: String::new(),
-            process: Process {
-                service: "api".into(),
-                app_version: Some(version.into()),
-                ..Process::default()
-            },
+            process: Process { service: "api".into(), app_version: Some(version.into()), ..Process::default() },
             clock: Clock::default(),
             caps: vec![],
-            caches: vec![CacheConfig {
-                name: "users".into(),
-                stale_ms,
-                ..CacheConfig::default()
-            }],
+            caches: vec![CacheConfig { name: "users".into(), stale_ms, ..CacheConfig::default() }],
             gates: vec![],
         };
         target.take_hello(hello, Now::default());
@@ -117,10 +102,8 @@ mod tests {
 
     #[test]
     fn the_odd_one_out_has_drifted() {
-        let world = World {
-            targets: vec![target(1, "1", 50), target(2, "1", 60), target(3, "1", 60)],
-            ..World::default()
-        };
+        let world =
+            World { targets: vec![target(1, "1", 50), target(2, "1", 60), target(3, "1", 60)], ..World::default() };
         assert_eq!(drift(&world, &world.targets[0]), ["users.stale_ms"]);
         assert!(drift(&world, &world.targets[1]).is_empty());
     }
@@ -130,10 +113,7 @@ mod tests {
         let mut old = target(1, "1.2", 0);
         old.link = Link::Gone { at_us: 5_000_000 };
         let new = target(2, "1.3", 0);
-        let world = World {
-            targets: vec![old, new.clone()],
-            ..World::default()
-        };
+        let world = World { targets: vec![old, new.clone()], ..World::default() };
         let soon = Now::default().plus_us(9_000_000);
         assert_eq!(replaced(&world, &new, soon).unwrap().versions, "1.2 -> 1.3");
         assert_eq!(replaced(&world, &new, soon.plus_us(REPLACED_US)), None);

@@ -59,12 +59,7 @@ impl Log {
         if self.entries.len() >= CAPACITY {
             self.entries.pop_front();
         }
-        self.entries.push_back(Entry {
-            number: self.next,
-            unix_us,
-            target: target.to_owned(),
-            occurrence,
-        });
+        self.entries.push_back(Entry { number: self.next, unix_us, target: target.to_owned(), occurrence });
         self.next += 1;
     }
 

@@ -65,10 +65,7 @@ mod tests {
         assert_eq!(seen(&[("TERM", "tmux-256color")]), Colors::Indexed);
         assert_eq!(seen(&[("TERM", "xterm")]), Colors::Named);
         assert_eq!(seen(&[("TERM", "dumb")]), Colors::Mono);
-        assert_eq!(
-            seen(&[("NO_COLOR", "1"), ("COLORTERM", "truecolor"), ("TERM", "xterm")]),
-            Colors::Mono
-        );
+        assert_eq!(seen(&[("NO_COLOR", "1"), ("COLORTERM", "truecolor"), ("TERM", "xterm")]), Colors::Mono);
         assert_eq!(seen(&[("NO_COLOR", ""), ("TERM", "xterm-256color")]), Colors::Indexed);
     }
 }

@@ -79,10 +79,7 @@ mod tests {
         let mut recent = Recent::default();
         for step in 0..240_u64 {
             let at_us = step * 250_000;
-            let snapshot = Snapshot {
-                mono_us: at_us,
-                ..Snapshot::default()
-            };
+            let snapshot = Snapshot { mono_us: at_us, ..Snapshot::default() };
             recent.add(at_us, Arc::new(snapshot));
         }
         assert!(recent.frames.len() <= 22, "{}", recent.frames.len());

@@ -120,10 +120,7 @@ impl Target {
         let restart = before
             .as_ref()
             .filter(|old| old.process.boot != hello.process.boot)
-            .map(|old| Restart {
-                at: now,
-                versions: versions(old, &hello),
-            });
+            .map(|old| Restart { at: now, versions: versions(old, &hello) });
         if restart.is_some() {
             self.restarts += 1;
             self.restarted.clone_from(&restart);
@@ -151,8 +148,7 @@ impl Target {
             let number = end.saturating_sub(500_000) / 1_000_000;
             if heard.second(number).is_none() {
                 let start = number * 1_000_000;
-                self.timeline
-                    .add(start, start + 1_000_000, &second.outcomes, second.origin_calls);
+                self.timeline.add(start, start + 1_000_000, &second.outcomes, second.origin_calls);
             }
         }
     }
@@ -164,12 +160,11 @@ impl Target {
         if let Some(newest) = self.recent.newest().cloned() {
             let added = added(&newest.snapshot, &snapshot);
             if now.since_us(newest.at_us) <= SPREAD_US {
-                self.timeline
-                    .add(newest.at_us, now.mono_us, &added.outcomes, added.origin_calls);
+                self.timeline.add(newest.at_us, now.mono_us, &added.outcomes, added.origin_calls);
             }
             self.totals.outcomes.add(&added.outcomes);
             self.totals.rejections.add(&added.rejections);
-            self.totals.origin_calls += added.origin_calls;
+            self.totals.origin_calls = self.totals.origin_calls.saturating_add(added.origin_calls);
         }
         self.recent.add(now.mono_us, Arc::new(snapshot));
     }
@@ -179,7 +174,7 @@ impl Target {
         let from = self.next_event;
         let new: Vec<Event> = events.into_iter().filter(|event| event.seq >= from).collect();
         if let Some(last) = new.last() {
-            self.next_event = last.seq + 1;
+            self.next_event = last.seq.saturating_add(1);
         }
         new
     }
@@ -196,10 +191,7 @@ impl Target {
 
     /// The newest snapshot, as long as the target is up.
     pub fn snapshot(&self) -> Option<&Arc<Snapshot>> {
-        self.recent
-            .newest()
-            .map(|newest| &newest.snapshot)
-            .filter(|_| self.is_up())
+        self.recent.newest().map(|newest| &newest.snapshot).filter(|_| self.is_up())
     }
 
     /// Every cache of the newest snapshot.
@@ -224,10 +216,7 @@ impl Target {
 
     /// What all caches together did within about the last `span_us`.
     pub fn window(&self, span_us: u64) -> Option<CacheWindow> {
-        let mut windows = self
-            .caches()
-            .iter()
-            .filter_map(|cache| self.cache_window(&cache.name, span_us));
+        let mut windows = self.caches().iter().filter_map(|cache| self.cache_window(&cache.name, span_us));
         let first = windows.next()?;
         Some(windows.fold(first, |mut sum, window| {
             sum.add(&window);
@@ -260,7 +249,7 @@ fn added(then: &Snapshot, now: &Snapshot) -> Totals {
         };
         added.outcomes.add(&window.outcomes);
         added.rejections.add(&window.rejections);
-        added.origin_calls += window.origin_calls;
+        added.origin_calls = added.origin_calls.saturating_add(window.origin_calls);
     }
     added
 }
@@ -288,16 +277,8 @@ mod tests {
             v: [1, 0],
             min: 1,
             lib: String::new(),
-            process: Process {
-                service: "api".into(),
-                pid: 7,
-                boot: boot.into(),
-                ..Process::default()
-            },
-            clock: Clock {
-                mono_us: 50_000_000,
-                unix_us: 0,
-            },
+            process: Process { service: "api".into(), pid: 7, boot: boot.into(), ..Process::default() },
+            clock: Clock { mono_us: 50_000_000, unix_us: 0 },
             caps: vec![],
             caches: vec![],
             gates: vec![],
@@ -305,16 +286,9 @@ mod tests {
     }
 
     fn snapshot(mono_us: u64, hits: u64) -> Snapshot {
-        let mut cache = CacheSnapshot {
-            name: "c".into(),
-            ..CacheSnapshot::default()
-        };
+        let mut cache = CacheSnapshot { name: "c".into(), ..CacheSnapshot::default() };
         cache.outcomes[Outcome::Hit] = hits;
-        Snapshot {
-            mono_us,
-            caches: vec![cache],
-            ..Snapshot::default()
-        }
+        Snapshot { mono_us, caches: vec![cache], ..Snapshot::default() }
     }
 
     fn at(seconds: u64) -> Now {
@@ -368,15 +342,8 @@ mod tests {
         let mut target = target();
         let mut outcomes = Tally::new();
         outcomes[Outcome::Hit] = 8;
-        let second = |mono_us| herdfeed::Second {
-            mono_us,
-            outcomes: outcomes.clone(),
-            ..herdfeed::Second::default()
-        };
-        let past = |cache: &str| Past {
-            cache: cache.into(),
-            seconds: vec![second(49_000_000), second(50_000_000)],
-        };
+        let second = |mono_us| herdfeed::Second { mono_us, outcomes: outcomes.clone(), ..herdfeed::Second::default() };
+        let past = |cache: &str| Past { cache: cache.into(), seconds: vec![second(49_000_000), second(50_000_000)] };
         target.take_hello(hello("x"), at(200));
         target.take_past(&past("a"), at(200));
         target.take_past(&past("b"), at(200));

@@ -110,10 +110,7 @@ mod tests {
         let mut timeline = Timeline::default();
         timeline.add(10_500_000, 12_500_000, &hits(200), 20);
         let hit = |number| timeline.second(number).map(|s| s.outcome(Outcome::Hit));
-        assert_eq!(
-            [hit(9), hit(10), hit(11), hit(12), hit(13)],
-            [None, Some(50.0), Some(100.0), Some(50.0), None]
-        );
+        assert_eq!([hit(9), hit(10), hit(11), hit(12), hit(13)], [None, Some(50.0), Some(100.0), Some(50.0), None]);
         assert!((timeline.second(11).unwrap().heard - 1.0).abs() < 1e-9);
         assert!((timeline.second(10).unwrap().origin_calls - 5.0).abs() < 1e-9);
     }

@@ -5,6 +5,8 @@ use herdfeed::{
     Snapshot, StaleReason, Tally,
 };
 
+use crate::figures;
+
 /// What a cache did within a span.
 #[derive(Clone, Debug, Default)]
 pub struct CacheWindow {
@@ -72,7 +74,7 @@ impl CacheWindow {
         self.rejections.add(&other.rejections);
         self.stale_serves.add(&other.stale_serves);
         self.flights.add(&other.flights);
-        self.origin_calls += other.origin_calls;
+        self.origin_calls = self.origin_calls.saturating_add(other.origin_calls);
         self.origin_results.add(&other.origin_results);
         self.origin_call.add(&other.origin_call);
         self.wait.add(&other.wait);
@@ -87,44 +89,27 @@ impl CacheWindow {
 
     /// Origin calls ÷ flights that ended with an answer from the origin.
     pub fn calls_per_load(&self) -> Option<f64> {
-        let ends = [
-            FlightEnd::Loaded,
-            FlightEnd::NotModified,
-            FlightEnd::Absent,
-            FlightEnd::Discarded,
-        ];
-        let answered: u64 = ends.into_iter().map(|end| self.flights[end]).sum();
+        let ends = [FlightEnd::Loaded, FlightEnd::NotModified, FlightEnd::Absent, FlightEnd::Discarded];
+        let answered = figures::sum(ends.into_iter().map(|end| self.flights[end]));
         (answered > 0).then(|| self.origin_calls as f64 / answered as f64)
     }
 }
 
 impl GateWindow {
     fn between(then: &GateSnapshot, now: &GateSnapshot, span_us: u64) -> Self {
-        Self {
-            span_us,
-            results: now.results.since(&then.results),
-            wait: now.wait.since(&then.wait),
-        }
+        Self { span_us, results: now.results.since(&then.results), wait: now.wait.since(&then.wait) }
     }
 
     /// Refusals per second.
     pub fn refused_per_s(&self) -> f64 {
-        let ends = [
-            PermitResult::QueueFull,
-            PermitResult::QueueTimeout,
-            PermitResult::Deadline,
-        ];
-        rate(ends.into_iter().map(|end| self.results[end]).sum(), self.span_us)
+        let ends = [PermitResult::QueueFull, PermitResult::QueueTimeout, PermitResult::Deadline];
+        rate(figures::sum(ends.into_iter().map(|end| self.results[end])), self.span_us)
     }
 }
 
 /// A count within a span as a rate per second.
 pub fn rate(count: u64, span_us: u64) -> f64 {
-    if span_us == 0 {
-        0.0
-    } else {
-        count as f64 * 1e6 / span_us as f64
-    }
+    if span_us == 0 { 0.0 } else { count as f64 * 1e6 / span_us as f64 }
 }
 
 /// What the cache called `name` did between two snapshots; `None` unless both know it.
@@ -149,25 +134,14 @@ mod tests {
 
     #[test]
     fn a_new_cache_has_no_window_and_calls_per_load_counts_answers() {
-        let mut then = CacheSnapshot {
-            name: "a".into(),
-            origin_calls: 10,
-            ..CacheSnapshot::default()
-        };
+        let mut then = CacheSnapshot { name: "a".into(), origin_calls: 10, ..CacheSnapshot::default() };
         then.flights[FlightEnd::Loaded] = 10;
         let mut now = then.clone();
         now.origin_calls = 40;
         now.flights[FlightEnd::Loaded] = 25;
         now.flights[FlightEnd::Failed] = 5;
-        let before = Snapshot {
-            caches: vec![then],
-            ..Snapshot::default()
-        };
-        let after = Snapshot {
-            mono_us: 2_000_000,
-            caches: vec![now],
-            ..Snapshot::default()
-        };
+        let before = Snapshot { caches: vec![then], ..Snapshot::default() };
+        let after = Snapshot { mono_us: 2_000_000, caches: vec![now], ..Snapshot::default() };
         let window = cache(&before, &after, "a").unwrap();
         assert_eq!(window.calls_per_load(), Some(2.0));
         assert_eq!(window.rate(window.origin_calls), 15.0);

@@ -39,11 +39,6 @@ pub(super) fn document(look: &Look) -> Result<String, serde_json::Error> {
             snapshot: answer.as_ref().ok().map(|said| &said.1),
         })
         .collect();
-    let document = Document {
-        version: VERSION,
-        unix_us: look.at.unix_us,
-        targets,
-        verdict: &look.findings,
-    };
+    let document = Document { version: VERSION, unix_us: look.at.unix_us, targets, verdict: &look.findings };
     serde_json::to_string_pretty(&document).map(|text| text + "\n")
 }

@@ -21,15 +21,7 @@ pub(super) fn text(look: &Look) -> String {
             Severity::Warn => "WARN",
             Severity::Info => "INFO",
         };
-        line(
-            &mut out,
-            &format!(
-                "{severity} {} {} {}",
-                finding.kind.word(),
-                finding.subject,
-                finding.what
-            ),
-        );
+        line(&mut out, &format!("{severity} {} {} {}", finding.kind.word(), finding.subject, finding.what));
         line(&mut out, &format!("  why: {}", finding.why));
         line(&mut out, &format!("  cure: {}", finding.cure));
     }
@@ -52,10 +44,7 @@ fn line(out: &mut String, text: &str) {
 
 fn process(out: &mut String, address: &str, hello: &Hello, snapshot: &Snapshot) {
     let process = &hello.process;
-    line(
-        out,
-        &format!("\n{} pid {} {} ({address})", process.service, process.pid, hello.lib),
-    );
+    line(out, &format!("\n{} pid {} {} ({address})", process.service, process.pid, hello.lib));
     for cache in &snapshot.caches {
         of_cache(out, cache);
     }
@@ -68,10 +57,7 @@ fn of_cache(out: &mut String, cache: &CacheSnapshot) {
     let protection = match (cache.off.as_slice(), cache.protection) {
         ([], Some(level)) => level.to_string(),
         ([], None) => "protection unknown".to_owned(),
-        (off, _) => format!(
-            "off: {}",
-            off.iter().map(|measure| measure.label()).collect::<Vec<_>>().join(" ")
-        ),
+        (off, _) => format!("off: {}", off.iter().map(|measure| measure.label()).collect::<Vec<_>>().join(" ")),
     };
     line(
         out,
@@ -82,18 +68,12 @@ fn of_cache(out: &mut String, cache: &CacheSnapshot) {
             number(cache.capacity)
         ),
     );
-    let counts: Vec<String> = Row::ALL
-        .iter()
-        .map(|row| format!("{} {}", row.label().1, number(row.count(&cache.outcomes))))
-        .collect();
-    line(
-        out,
-        &format!("    {} requests: {}", number(cache.outcomes.total()), counts.join(", ")),
-    );
+    let counts: Vec<String> =
+        Row::ALL.iter().map(|row| format!("{} {}", row.label().1, number(row.count(&cache.outcomes)))).collect();
+    line(out, &format!("    {} requests: {}", number(cache.outcomes.total()), counts.join(", ")));
     let success = cache.success_ratio().map_or_else(|| "-".to_owned(), percent);
-    let exposure = cache
-        .exposure()
-        .map_or_else(|| "-".to_owned(), |times| format!("{}x", crate::figures::count(times)));
+    let exposure =
+        cache.exposure().map_or_else(|| "-".to_owned(), |times| format!("{}x", crate::figures::count(times)));
     line(
         out,
         &format!(

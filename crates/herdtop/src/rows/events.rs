@@ -9,13 +9,7 @@ use crate::model::{Entry, Model, Occurrence};
 
 /// The entries that the filter shows, newest first.
 pub fn rows(model: &Model) -> Vec<&Entry> {
-    model
-        .world()
-        .log
-        .entries()
-        .rev()
-        .filter(|entry| shows(model, entry))
-        .collect()
+    model.world().log.entries().rev().filter(|entry| shows(model, entry)).collect()
 }
 
 /// What an entry says, in parts.
@@ -33,11 +27,7 @@ pub struct Told {
 
 /// What an entry says.
 pub fn told(entry: &Entry) -> Told {
-    let own = |kind, figures: String| Told {
-        kind,
-        figures,
-        ..Told::default()
-    };
+    let own = |kind, figures: String| Told { kind, figures, ..Told::default() };
     match &entry.occurrence {
         Occurrence::Attached => own("attached", String::new()),
         Occurrence::Lost { why } => own("lost", why.clone()),
@@ -46,12 +36,7 @@ pub fn told(entry: &Entry) -> Told {
         Occurrence::Missed { events } => own("missed", format!("{} events did not arrive", number(*events))),
         Occurrence::Event(event) => {
             let (kind, key, figures) = fact(&event.fact);
-            Told {
-                kind,
-                subject: event.subject.clone(),
-                key: key.map(str::to_owned),
-                figures,
-            }
+            Told { kind, subject: event.subject.clone(), key: key.map(str::to_owned), figures }
         }
     }
 }
@@ -59,83 +44,41 @@ pub fn told(entry: &Entry) -> Told {
 fn fact(fact: &Fact) -> (&'static str, Option<&str>, String) {
     match fact {
         Fact::FlightStarted { key, trigger, .. } => ("flight_started", Some(key), trigger.to_string()),
-        Fact::FlightLanded {
-            key,
-            end,
-            waiters,
-            duration_us,
-            ..
-        } => (
-            "flight_landed",
-            Some(key),
-            format!("{end} waiters={} {}", number(*waiters), micros(*duration_us)),
-        ),
-        Fact::HerdStarted {
-            key,
-            cause,
-            waiters,
-            loads,
-            ..
-        } => (
-            "herd_started",
-            Some(key),
-            format!("waiters={} loads={loads} {}", number(*waiters), why(*cause)),
-        ),
+        Fact::FlightLanded { key, end, waiters, duration_us, .. } => {
+            ("flight_landed", Some(key), format!("{end} waiters={} {}", number(*waiters), micros(*duration_us)))
+        }
+        Fact::HerdStarted { key, cause, waiters, loads, .. } => {
+            ("herd_started", Some(key), format!("waiters={} loads={loads} {}", number(*waiters), why(*cause)))
+        }
         Fact::HerdEnded(end) => ("herd_ended", Some(&end.key), herd_end(end)),
-        Fact::Avalanche { keys, within_us } => (
-            "avalanche",
-            None,
-            format!("keys={} within {}", number(*keys), micros(*within_us)),
-        ),
-        Fact::EvictionSurge { evictions, miss_share } => (
-            "eviction_surge",
-            None,
-            format!(
-                "evictions={}/10s of misses={}",
-                number(*evictions),
-                percent(*miss_share)
-            ),
-        ),
-        Fact::OriginSaturated {
-            limit,
-            pending,
-            rejected,
-        } => (
+        Fact::Avalanche { keys, within_us } => {
+            ("avalanche", None, format!("keys={} within {}", number(*keys), micros(*within_us)))
+        }
+        Fact::EvictionSurge { evictions, miss_share } => {
+            ("eviction_surge", None, format!("evictions={}/10s of misses={}", number(*evictions), percent(*miss_share)))
+        }
+        Fact::OriginSaturated { limit, pending, rejected } => (
             "origin_saturated",
             None,
-            format!(
-                "limit={limit} pending={} rejected={}",
-                number(*pending),
-                number(*rejected)
-            ),
+            format!("limit={limit} pending={} rejected={}", number(*pending), number(*rejected)),
         ),
-        Fact::OriginSlow { p99_us, usual_us } => (
-            "origin_slow",
-            None,
-            format!("p99={} usual={}", micros(*p99_us), micros(*usual_us)),
-        ),
-        Fact::OriginFailing { ratio, calls } => (
-            "origin_failing",
-            None,
-            format!("{} of {} calls", percent(*ratio), number(*calls)),
-        ),
-        Fact::ConnectionsExhausted { wait_us, call_us } => (
-            "connections_exhausted",
-            None,
-            format!("wait={} of call={}", micros(*wait_us), micros(*call_us)),
-        ),
+        Fact::OriginSlow { p99_us, usual_us } => {
+            ("origin_slow", None, format!("p99={} usual={}", micros(*p99_us), micros(*usual_us)))
+        }
+        Fact::OriginFailing { ratio, calls } => {
+            ("origin_failing", None, format!("{} of {} calls", percent(*ratio), number(*calls)))
+        }
+        Fact::ConnectionsExhausted { wait_us, call_us } => {
+            ("connections_exhausted", None, format!("wait={} of call={}", micros(*wait_us), micros(*call_us)))
+        }
         Fact::Rejecting { per_s, reason } => ("rejecting", None, format!("{}/s {reason}", number(*per_s))),
         Fact::ColdStart { hit_ratio } => ("cold_start", None, format!("hit ratio {}", percent(*hit_ratio))),
-        Fact::HotKeyChanged { key, share, per_s } => (
-            "hot_key_changed",
-            Some(key),
-            format!("share={} {}/s", percent(*share), crate::figures::count(*per_s)),
-        ),
-        Fact::StaleBoundNear { key, ratio, left_us } => (
-            "stale_bound_near",
-            Some(key),
-            format!("{} of its bound, {} left", percent(*ratio), micros(*left_us)),
-        ),
+        Fact::HotKeyChanged { key, share, per_s } => {
+            ("hot_key_changed", Some(key), format!("share={} {}/s", percent(*share), crate::figures::count(*per_s)))
+        }
+        Fact::StaleBoundNear { key, ratio, left_us } => {
+            ("stale_bound_near", Some(key), format!("{} of its bound, {} left", percent(*ratio), micros(*left_us)))
+        }
         Fact::DuplicateName { name } => ("duplicate_name", None, format!("a second cache is called {name}")),
         Fact::Tuned { what } => ("tuned", None, what.clone()),
         Fact::AvalancheEnded { duration_us }
@@ -147,11 +90,7 @@ fn fact(fact: &Fact) -> (&'static str, Option<&str>, String) {
         | Fact::RejectingEnded { duration_us }
         | Fact::ColdStartEnded { duration_us }
         | Fact::StaleBoundNearEnded { duration_us } => (ended(fact), None, format!("after {}", micros(*duration_us))),
-        Fact::Unknown => (
-            "unknown",
-            None,
-            "a kind that this herdtop does not know: upgrade it".into(),
-        ),
+        Fact::Unknown => ("unknown", None, "a kind that this herdtop does not know: upgrade it".into()),
     }
 }
 
@@ -187,13 +126,7 @@ fn ended(fact: &Fact) -> &'static str {
 }
 
 fn herd_end(end: &HerdEnd) -> String {
-    let mut text = format!(
-        "peak={} loads={} {} {}",
-        number(end.peak),
-        end.loads,
-        micros(end.duration_us),
-        end.end
-    );
+    let mut text = format!("peak={} loads={} {} {}", number(end.peak), end.loads, micros(end.duration_us), end.end);
     if let Some(cause) = end.cause {
         text = format!("{text} cause={cause}");
     }

@@ -43,30 +43,19 @@ pub fn rows(model: &Model) -> Vec<Row> {
     let shown = |target: &&Target| {
         let service = target.service().unwrap_or("");
         // Words about keys do not hide the fleet: only text and target: apply here.
-        let facets = Facets {
-            target: &target.name,
-            words: service,
-            ..Facets::default()
-        };
+        let facets = Facets { target: &target.name, words: service, ..Facets::default() };
         model.filter.is_empty() || model.filter.shows(&facets) || !names_a_target(model)
     };
-    let mut rows: Vec<Row> = world
-        .targets
-        .iter()
-        .filter(shown)
-        .map(|target| row(model, target, now))
-        .collect();
+    let mut rows: Vec<Row> = world.targets.iter().filter(shown).map(|target| row(model, target, now)).collect();
     let cursor = model.cursor(Panel::Fleet);
     super::arrange(
         &mut rows,
         &cursor,
         |row| RowId::Target(row.id),
         |a, b| match cursor.sort {
-            SortKey::Rate => b
-                .rate
-                .unwrap_or(-1.0)
-                .total_cmp(&a.rate.unwrap_or(-1.0))
-                .then_with(|| a.name.cmp(&b.name)),
+            SortKey::Rate => {
+                b.rate.unwrap_or(-1.0).total_cmp(&a.rate.unwrap_or(-1.0)).then_with(|| a.name.cmp(&b.name))
+            }
             SortKey::Usual | SortKey::Name | SortKey::Age | SortKey::Loads | SortKey::Stale => a.name.cmp(&b.name),
         },
     );
@@ -74,11 +63,7 @@ pub fn rows(model: &Model) -> Vec<Row> {
 }
 
 fn names_a_target(model: &Model) -> bool {
-    model
-        .filter
-        .text()
-        .split_whitespace()
-        .any(|word| word.starts_with("target:"))
+    model.filter.text().split_whitespace().any(|word| word.starts_with("target:"))
 }
 
 fn row(model: &Model, target: &Target, now: crate::clock::Now) -> Row {
@@ -99,6 +84,6 @@ fn row(model: &Model, target: &Target, now: crate::clock::Now) -> Row {
         off,
         restarts: target.restarts,
         drift: deploy::drift(model.world(), target),
-        lost: target.missed_events + target.bad_lines,
+        lost: target.missed_events.saturating_add(target.bad_lines),
     }
 }

@@ -16,7 +16,7 @@ use crate::model::{Model, Panel, Target};
 use crate::msg::TargetId;
 
 /// A landed flight stays this long.
-pub const LANDED_US: u64 = 5_000_000;
+pub const LANDED_US: u64 = 4_000_000;
 
 /// One flight.
 #[derive(Clone, Debug)]
@@ -42,11 +42,7 @@ pub struct Row {
 impl Row {
     /// Its identity.
     pub fn id(&self) -> RowId {
-        RowId::Flight {
-            target: self.target,
-            cache: self.cache.clone(),
-            flight: self.flight.id,
-        }
+        RowId::Flight { target: self.target, cache: self.cache.clone(), flight: self.flight.id }
     }
 
     /// Its age, or its duration once landed.
@@ -87,9 +83,7 @@ pub fn rows(model: &Model) -> Vec<Row> {
             SortKey::Age => fb.oldest_us.cmp(&fa.oldest_us),
             SortKey::Name => a.flight.key.cmp(&b.flight.key),
         };
-        by_stack
-            .then_with(|| a.stack().cmp(&b.stack()))
-            .then_with(|| order_within(a).cmp(&order_within(b)))
+        by_stack.then_with(|| a.stack().cmp(&b.stack())).then_with(|| order_within(a).cmp(&order_within(b)))
     });
     rows
 }
@@ -101,13 +95,8 @@ fn order_within(row: &Row) -> (bool, Reverse<u64>, u64) {
 
 /// How many flights are in progress in all processes, also those that no snapshot lists.
 pub fn in_progress(model: &Model) -> u64 {
-    model
-        .world()
-        .targets
-        .iter()
-        .flat_map(Target::caches)
-        .map(|cache| cache.flights_active)
-        .sum()
+    let caches = model.world().targets.iter().flat_map(Target::caches);
+    crate::figures::sum(caches.map(|cache| cache.flights_active))
 }
 
 #[derive(Clone, Copy, Default)]
@@ -138,7 +127,7 @@ fn stacks(rows: &[Row]) -> HashMap<StackKey, Stack> {
         stack.oldest_us = stack.oldest_us.max(row.age_us());
         if row.landed_ago_us.is_none() {
             stack.loads += 1;
-            stack.waiters += row.flight.waiters;
+            stack.waiters = stack.waiters.saturating_add(row.flight.waiters);
         } else {
             stack.waiters = stack.waiters.max(row.flight.waiters);
         }
@@ -158,13 +147,9 @@ fn of_target(target: &Target, now: Now) -> Vec<Row> {
         for flight in cache.live.iter().filter(|flight| loads(flight.stage)) {
             *parallel.entry(&flight.key).or_default() += 1;
         }
-        let limit = snapshot
-            .gates
-            .iter()
-            .find(|gate| gate.name == cache.gate)
-            .map_or(0, |gate| gate.limit);
+        let limit = snapshot.gates.iter().find(|gate| gate.name == cache.gate).map_or(0, |gate| gate.limit);
         for flight in cache.live.iter().chain(&cache.landed) {
-            let started_ago_us = snapshot.mono_us.saturating_sub(flight.started_mono_us) + heard_ago;
+            let started_ago_us = snapshot.mono_us.saturating_sub(flight.started_mono_us).saturating_add(heard_ago);
             let landed_ago_us = flight.end.map(|_| started_ago_us.saturating_sub(flight.age_us));
             if landed_ago_us.is_some_and(|ago| ago > LANDED_US) {
                 continue;

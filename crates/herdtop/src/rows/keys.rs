@@ -41,19 +41,13 @@ pub struct Row {
 impl Row {
     /// Its identity.
     pub fn id(&self) -> RowId {
-        RowId::Key {
-            cache: self.cache.clone(),
-            key: self.key.clone(),
-        }
+        RowId::Key { cache: self.cache.clone(), key: self.key.clone() }
     }
 }
 
 /// The hot keys that the filter shows, sorted.
 pub fn rows(model: &Model) -> Vec<Row> {
-    let mut rows: Vec<Row> = merged(model)
-        .into_values()
-        .filter(|row| row.rate > 0.0 && shows(model, row))
-        .collect();
+    let mut rows: Vec<Row> = merged(model).into_values().filter(|row| row.rate > 0.0 && shows(model, row)).collect();
     let cursor = model.cursor(Panel::Keys);
     super::arrange(&mut rows, &cursor, Row::id, |a, b| {
         let figures = match cursor.sort {
@@ -75,32 +69,20 @@ fn merged(model: &Model) -> HashMap<(String, String), Row> {
         let heard_ago = i64::try_from(target.lag_us(now).unwrap_or(0)).unwrap_or(i64::MAX);
         for cache in target.caches() {
             for hot in cache.hot.iter().filter(|hot| hot.window_us > 0) {
-                let row = merged
-                    .entry((cache.name.clone(), hot.key.clone()))
-                    .or_insert_with(|| Row {
-                        cache: cache.name.clone(),
-                        key: hot.key.clone(),
-                        ..Row::default()
-                    });
+                let row = merged.entry((cache.name.clone(), hot.key.clone())).or_insert_with(|| Row {
+                    cache: cache.name.clone(),
+                    key: hot.key.clone(),
+                    ..Row::default()
+                });
                 row.rate += hot.requests as f64 * 1e6 / hot.window_us as f64;
                 row.requests += hot.requests as f64;
-                row.all += if hot.share > 0.0 {
-                    hot.requests as f64 / hot.share
-                } else {
-                    0.0
-                };
-                row.share = if row.all > 0.0 {
-                    (row.requests / row.all).min(1.0)
-                } else {
-                    0.0
-                };
-                row.loads += hot.loads;
-                row.coalesced += hot.coalesced;
-                row.stale += hot.stale;
+                row.all += if hot.share > 0.0 { hot.requests as f64 / hot.share } else { 0.0 };
+                row.share = if row.all > 0.0 { (row.requests / row.all).min(1.0) } else { 0.0 };
+                row.loads = row.loads.saturating_add(hot.loads);
+                row.coalesced = row.coalesced.saturating_add(hot.coalesced);
+                row.stale = row.stale.saturating_add(hot.stale);
                 row.load_us = row.load_us.max(hot.load_us);
-                row.age_us = row
-                    .age_us
-                    .max(hot.age_us.map(|age| age.saturating_add(heard_ago.unsigned_abs())));
+                row.age_us = row.age_us.max(hot.age_us.map(|age| age.saturating_add(heard_ago.unsigned_abs())));
                 let left = |us: Option<i64>| us.map(|us| us.saturating_sub(heard_ago));
                 row.fresh_left_us = least(row.fresh_left_us, left(hot.fresh_left_us));
                 row.stale_left_us = least(row.stale_left_us, left(hot.stale_left_us));
@@ -120,9 +102,5 @@ fn least(a: Option<i64>, b: Option<i64>) -> Option<i64> {
 
 fn shows(model: &Model, row: &Row) -> bool {
     let key = model.key_text(&row.key);
-    model.filter.shows(&Facets {
-        key: &key,
-        cache: &row.cache,
-        ..Facets::default()
-    })
+    model.filter.shows(&Facets { key: &key, cache: &row.cache, ..Facets::default() })
 }

@@ -26,15 +26,8 @@ pub enum Row {
 
 impl Row {
     /// Every row from the top.
-    pub const ALL: [Self; 7] = [
-        Self::Hit,
-        Self::Stale,
-        Self::Negative,
-        Self::Loaded,
-        Self::Coalesced,
-        Self::Rejected,
-        Self::Failed,
-    ];
+    pub const ALL: [Self; 7] =
+        [Self::Hit, Self::Stale, Self::Negative, Self::Loaded, Self::Coalesced, Self::Rejected, Self::Failed];
 
     /// The row that counts an outcome; `None` for those that only the detail shows.
     pub fn of(outcome: Outcome) -> Option<Self> {
@@ -66,15 +59,12 @@ impl Row {
     /// The outcomes that it counts.
     pub fn outcomes(self) -> impl Iterator<Item = Outcome> {
         use herdfeed::words::ClosedSet;
-        Outcome::all()
-            .iter()
-            .copied()
-            .filter(move |outcome| Self::of(*outcome) == Some(self))
+        Outcome::all().iter().copied().filter(move |outcome| Self::of(*outcome) == Some(self))
     }
 
     /// Its part of a tally.
     pub fn count(self, tally: &Tally<Outcome>) -> u64 {
-        self.outcomes().map(|outcome| tally[outcome]).sum()
+        crate::figures::sum(self.outcomes().map(|outcome| tally[outcome]))
     }
 }
 
@@ -90,11 +80,7 @@ pub struct Overview {
 impl Overview {
     /// Requests per second of a row.
     pub fn rate(&self, row: Row) -> f64 {
-        self.rates
-            .iter()
-            .filter(|(outcome, _)| Row::of(*outcome) == Some(row))
-            .map(|(_, rate)| rate)
-            .sum()
+        self.rates.iter().filter(|(outcome, _)| Row::of(*outcome) == Some(row)).map(|(_, rate)| rate).sum()
     }
 
     /// Requests per second of all rows.
@@ -106,27 +92,13 @@ impl Overview {
 /// Sums over all processes that are up; `None` before there are two snapshots of one.
 pub fn overview(world: &World) -> Option<Overview> {
     use herdfeed::words::ClosedSet;
-    let now: Vec<CacheWindow> = world
-        .targets
-        .iter()
-        .filter_map(|target| target.window(2_000_000))
-        .collect();
+    let now: Vec<CacheWindow> = world.targets.iter().filter_map(|target| target.window(2_000_000)).collect();
     let rate = |outcome: Outcome| now.iter().map(|window| window.rate(window.outcomes[outcome])).sum();
-    let ten = world
-        .targets
-        .iter()
-        .filter_map(|target| target.window(10_000_000))
-        .reduce(|mut sum, window| {
-            sum.add(&window);
-            sum
-        })?;
-    Some(Overview {
-        rates: Outcome::all()
-            .iter()
-            .map(|outcome| (*outcome, rate(*outcome)))
-            .collect(),
-        ten,
-    })
+    let ten = world.targets.iter().filter_map(|target| target.window(10_000_000)).reduce(|mut sum, window| {
+        sum.add(&window);
+        sum
+    })?;
+    Some(Overview { rates: Outcome::all().iter().map(|outcome| (*outcome, rate(*outcome))).collect(), ten })
 }
 
 /// Requests and origin calls of the last minute: what is at stake if the cache vanished.
@@ -145,24 +117,15 @@ pub fn last_minute(world: &World, now_second: u64) -> (f64, f64) {
 
 /// Requests per second of a row in one second of all processes; `None` when nothing was heard.
 pub fn in_second(world: &World, row: Row, second: u64) -> Option<f64> {
-    let mut heard = world
-        .targets
-        .iter()
-        .filter_map(|target| target.timeline.second(second))
-        .peekable();
+    let mut heard = world.targets.iter().filter_map(|target| target.timeline.second(second)).peekable();
     heard.peek()?;
-    Some(
-        heard
-            .map(|s| row.outcomes().map(|outcome| s.outcome(outcome)).sum::<f64>())
-            .sum(),
-    )
+    Some(heard.map(|s| row.outcomes().map(|outcome| s.outcome(outcome)).sum::<f64>()).sum())
 }
 
 /// Mean requests per second of a row over the last `span` whole seconds, or as much as was heard.
 pub fn mean(world: &World, row: Row, now_second: u64, span: u64) -> Option<f64> {
-    let heard: Vec<f64> = (now_second.saturating_sub(span)..now_second)
-        .filter_map(|second| in_second(world, row, second))
-        .collect();
+    let heard: Vec<f64> =
+        (now_second.saturating_sub(span)..now_second).filter_map(|second| in_second(world, row, second)).collect();
     (!heard.is_empty()).then(|| heard.iter().sum::<f64>() / heard.len() as f64)
 }
 

@@ -36,22 +36,13 @@ pub struct Row {
 impl Row {
     /// Its identity.
     pub fn id(&self) -> RowId {
-        RowId::Gate {
-            target: self.target,
-            gate: self.gate.name.clone(),
-        }
+        RowId::Gate { target: self.target, gate: self.gate.name.clone() }
     }
 }
 
 /// The gates that the filter shows, fullest first by name and process.
 pub fn rows(model: &Model) -> Vec<Row> {
-    let mut rows: Vec<Row> = model
-        .world()
-        .targets
-        .iter()
-        .flat_map(of_target)
-        .filter(|row| shows(model, row))
-        .collect();
+    let mut rows: Vec<Row> = model.world().targets.iter().flat_map(of_target).filter(|row| shows(model, row)).collect();
     rows.sort_by(|a, b| (&a.gate.name, &a.target_name).cmp(&(&b.gate.name, &b.target_name)));
     rows
 }
@@ -65,19 +56,14 @@ fn of_gate(target: &Target, gate: &GateSnapshot) -> Row {
         target: target.id,
         target_name: target.name.clone(),
         gate: gate.clone(),
-        refused_per_s: target
-            .gate_window(&gate.name, RATE_US)
-            .map_or(0.0, |window| window.refused_per_s()),
-        wait: target
-            .gate_window(&gate.name, QUANTILES_US)
-            .map(|window| window.wait)
-            .unwrap_or_default(),
+        refused_per_s: target.gate_window(&gate.name, RATE_US).map_or(0.0, |window| window.refused_per_s()),
+        wait: target.gate_window(&gate.name, QUANTILES_US).map(|window| window.wait).unwrap_or_default(),
         call: Histogram::default(),
         connection_wait: Histogram::default(),
         abandoned: 0,
     };
     for cache in target.caches().iter().filter(|cache| cache.gate == gate.name) {
-        row.abandoned += cache.origin_abandoned;
+        row.abandoned = row.abandoned.saturating_add(cache.origin_abandoned);
         if let Some(window) = target.cache_window(&cache.name, QUANTILES_US) {
             row.call.add(&window.origin_call);
             row.connection_wait.add(&window.connection_wait);
@@ -88,16 +74,8 @@ fn of_gate(target: &Target, gate: &GateSnapshot) -> Row {
 
 fn shows(model: &Model, row: &Row) -> bool {
     // Gates have no keys: a filter that is only about rows with keys leaves them alone.
-    let targets: Vec<&str> = model
-        .filter
-        .text()
-        .split_whitespace()
-        .filter_map(|word| word.strip_prefix("target:"))
-        .collect();
-    let facets = Facets {
-        target: &row.target_name,
-        cache: &row.gate.name,
-        ..Facets::default()
-    };
+    let targets: Vec<&str> =
+        model.filter.text().split_whitespace().filter_map(|word| word.strip_prefix("target:")).collect();
+    let facets = Facets { target: &row.target_name, cache: &row.gate.name, ..Facets::default() };
     targets.is_empty() || model.filter.shows(&facets)
 }

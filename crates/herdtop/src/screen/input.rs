@@ -27,10 +27,7 @@ impl Input {
         match poll_fn(|context| Pin::new(&mut self.stream).poll_next(context)).await {
             Some(Ok(event)) => Ok(message(event)),
             Some(Err(error)) => Err(error),
-            None => Err(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                "the terminal has closed its input",
-            )),
+            None => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the terminal has closed its input")),
         }
     }
 }

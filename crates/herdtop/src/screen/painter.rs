@@ -23,10 +23,7 @@ pub(super) struct Painter {
 
 impl Default for Painter {
     fn default() -> Self {
-        Self {
-            shown: None,
-            backend: CrosstermBackend::new(BufWriter::with_capacity(BUFFER, io::stdout())),
-        }
+        Self { shown: None, backend: CrosstermBackend::new(BufWriter::with_capacity(BUFFER, io::stdout())) }
     }
 }
 

@@ -49,9 +49,7 @@ fn on_panic(info: &PanicHookInfo<'_>, draws: ThreadId, previous: &Previous) {
     }
     let mut notes = FOREIGN.lock().unwrap_or_else(PoisonError::into_inner);
     if notes.len() < NOTES {
-        let place = info
-            .location()
-            .map_or_else(String::new, |place| format!(" at {}:{}", place.file(), place.line()));
+        let place = info.location().map_or_else(String::new, |place| format!(" at {}:{}", place.file(), place.line()));
         let name = thread::current().name().unwrap_or("unnamed").to_owned();
         notes.push(format!("a background task of thread {name} panicked{place}"));
     }
@@ -66,8 +64,5 @@ pub(super) fn foreign() -> Vec<String> {
 /// can see the terminal restored.
 pub(super) fn on_demand(key: Key) {
     let asked = || std::env::var_os("HERDTOP_TEST_PANIC").is_some();
-    assert!(
-        !(cfg!(debug_assertions) && key == Key::Ctrl('p') && asked()),
-        "a panic was asked for"
-    );
+    assert!(!(cfg!(debug_assertions) && key == Key::Ctrl('p') && asked()), "a panic was asked for");
 }

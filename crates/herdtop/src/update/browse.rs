@@ -56,11 +56,7 @@ impl Step {
 
 fn open(model: &mut Model, page: Page) {
     let is_open = matches!(&model.mode, Mode::Page { page: open, .. } if *open == page);
-    model.mode = if is_open {
-        Mode::Browse
-    } else {
-        Mode::Page { page, scroll: 0 }
-    };
+    model.mode = if is_open { Mode::Browse } else { Mode::Page { page, scroll: 0 } };
 }
 
 fn detail(model: &mut Model) {
@@ -71,10 +67,7 @@ fn detail(model: &mut Model) {
     let ids = rows::ids(model, model.focus);
     let selected = model.cursor(model.focus).selected.filter(|id| ids.contains(id));
     if let Some(id) = selected.or_else(|| ids.into_iter().next()) {
-        model.mode = Mode::Page {
-            page: Page::Detail(id),
-            scroll: 0,
-        };
+        model.mode = Mode::Page { page: Page::Detail(id), scroll: 0 };
     }
 }
 
@@ -106,10 +99,7 @@ fn walk(model: &mut Model, step: Step) {
 
 fn turn(panel: Panel, by: usize) -> Panel {
     let place = Panel::ALL.iter().position(|other| *other == panel).unwrap_or(0);
-    Panel::ALL
-        .get((place + by) % Panel::ALL.len())
-        .copied()
-        .unwrap_or(panel)
+    Panel::ALL.get((place + by) % Panel::ALL.len()).copied().unwrap_or(panel)
 }
 
 fn focus(model: &mut Model, panel: Panel) {
@@ -121,10 +111,7 @@ fn focus(model: &mut Model, panel: Panel) {
 
 fn filter(model: &mut Model) {
     let text = model.filter.text().to_owned();
-    model.mode = Mode::Typing {
-        before: text.clone(),
-        text,
-    };
+    model.mode = Mode::Typing { before: text.clone(), text };
 }
 
 fn sort(model: &mut Model) {
@@ -150,11 +137,7 @@ fn reverse(model: &mut Model) {
 fn pause(model: &mut Model) {
     model.paused = match model.paused.take() {
         Some(_) => None,
-        None => Some(Paused {
-            world: model.live.clone(),
-            at: model.now,
-            frames: 0,
-        }),
+        None => Some(Paused { world: model.live.clone(), at: model.now, frames: 0 }),
     };
     super::settle(model);
 }

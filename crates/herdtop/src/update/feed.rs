@@ -62,7 +62,7 @@ fn state(world: &mut World, id: TargetId, feed: Feed, now: Now) {
         Feed::Snapshot(snapshot) => target.take_snapshot(*snapshot, now),
         Feed::BadLines(lines) => target.bad_lines = lines,
         Feed::Lag { missed } => {
-            target.missed_events += missed;
+            target.missed_events = target.missed_events.saturating_add(missed);
             world.log.add(now.unix_us, &name, Occurrence::Missed { events: missed });
         }
         Feed::Down { why, retry_at_us } => down(world, id, why, retry_at_us, now),
@@ -78,11 +78,7 @@ fn down(world: &mut World, id: TargetId, why: String, retry_at_us: u64, now: Now
         Link::Connecting | Link::Up | Link::Gone { .. } => (now.unix_us, false),
     };
     let name = target.name.clone();
-    target.link = Link::Waiting {
-        why: why.clone(),
-        retry_at_us,
-        since_unix_us,
-    };
+    target.link = Link::Waiting { why: why.clone(), retry_at_us, since_unix_us };
     // One line in the log for each loss, not for each vain try.
     if !known {
         world.log.add(now.unix_us, &name, Occurrence::Lost { why });
@@ -95,9 +91,7 @@ fn greet(world: &mut World, id: TargetId, first: bool, restart: Option<Restart>,
     };
     let restart = restart.or_else(|| deploy::replaced(world, &target, now).filter(|_| first));
     let told = match &restart {
-        Some(restart) => Occurrence::Restarted {
-            versions: restart.versions.clone(),
-        },
+        Some(restart) => Occurrence::Restarted { versions: restart.versions.clone() },
         None => Occurrence::Attached,
     };
     world.log.add(now.unix_us, &target.name, told);

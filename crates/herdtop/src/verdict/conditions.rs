@@ -8,13 +8,7 @@ use crate::figures::{micros, number, percent, seconds};
 /// One finding for each active condition of the cache and of its gate.
 pub(super) fn judge(scene: &Scene<'_>) -> Vec<Finding> {
     let of_gate = scene.gate.map_or(&[][..], |gate| &gate.conditions);
-    scene
-        .cache
-        .conditions
-        .iter()
-        .chain(of_gate)
-        .filter_map(|event| one(scene, event))
-        .collect()
+    scene.cache.conditions.iter().chain(of_gate).filter_map(|event| one(scene, event)).collect()
 }
 
 fn one(scene: &Scene<'_>, event: &Event) -> Option<Finding> {
@@ -71,10 +65,7 @@ fn one(scene: &Scene<'_>, event: &Event) -> Option<Finding> {
 }
 
 fn herd(scene: &Scene<'_>, event: &Event, base: Finding, key: &str) -> Option<Finding> {
-    let Fact::HerdStarted {
-        cause, waiters, loads, ..
-    } = &event.fact
-    else {
+    let Fact::HerdStarted { cause, waiters, loads, .. } = &event.fact else {
         return None;
     };
     let subject = super::loads::subject(&event.subject, key);
@@ -89,18 +80,10 @@ fn herd(scene: &Scene<'_>, event: &Event, base: Finding, key: &str) -> Option<Fi
             "look at the origin; a soft timeout answers older values".to_owned(),
         )
     } else {
-        (
-            format!("{cause_text}; protected, one load answers all"),
-            cures::herd(scene, *cause),
-        )
+        (format!("{cause_text}; protected, one load answers all"), cures::herd(scene, *cause))
     };
     let finding = Finding { subject, ..base };
-    Some(
-        finding
-            .what(format!("1 load, {} waiters", number(*waiters)), *waiters)
-            .why(why)
-            .cure(cure),
-    )
+    Some(finding.what(format!("1 load, {} waiters", number(*waiters)), *waiters).why(why).cure(cure))
 }
 
 fn avalanche(scene: &Scene<'_>, base: Finding, keys: u64, within_us: u64) -> Finding {
@@ -116,21 +99,11 @@ fn avalanche(scene: &Scene<'_>, base: Finding, keys: u64, within_us: u64) -> Fin
 }
 
 fn stale_bound(scene: &Scene<'_>, base: Finding, key: &str, left_us: u64) -> Finding {
-    let taken_at = scene
-        .target
-        .recent
-        .newest()
-        .map_or(scene.now.mono_us, |newest| newest.at_us);
+    let taken_at = scene.target.recent.newest().map_or(scene.now.mono_us, |newest| newest.at_us);
     let left = left_us.saturating_sub(scene.now.since_us(taken_at));
-    let what = if left == 0 {
-        "has ended: values turn into errors".to_owned()
-    } else {
-        format!("ends in {}", seconds(left))
-    };
-    let finding = Finding {
-        subject: super::loads::subject(&base.subject, key),
-        ..base
-    };
+    let what =
+        if left == 0 { "has ended: values turn into errors".to_owned() } else { format!("ends in {}", seconds(left)) };
+    let finding = Finding { subject: super::loads::subject(&base.subject, key), ..base };
     finding
         .what(what, u64::MAX - left)
         .why("refreshes fail and the value grows old")
@@ -139,45 +112,23 @@ fn stale_bound(scene: &Scene<'_>, base: Finding, key: &str, left_us: u64) -> Fin
 
 fn origin(scene: &Scene<'_>, event: &Event, base: &dyn Fn(Kind) -> Finding) -> Option<Finding> {
     match &event.fact {
-        Fact::OriginSaturated {
-            limit,
-            pending,
-            rejected,
-        } => Some(
+        Fact::OriginSaturated { limit, pending, rejected } => Some(
             base(Kind::Saturated)
-                .what(
-                    format!("{limit} of {limit} permits, {} wait", number(*pending)),
-                    *pending,
-                )
-                .why(format!(
-                    "more loads than the origin may take, {} refused",
-                    number(*rejected)
-                ))
-                .cure(cures::overload(
-                    scene,
-                    "find the load in hot keys; more permits only if the origin has room",
-                )),
+                .what(format!("{limit} of {limit} permits, {} wait", number(*pending)), *pending)
+                .why(format!("more loads than the origin may take, {} refused", number(*rejected)))
+                .cure(cures::overload(scene, "find the load in hot keys; more permits only if the origin has room")),
         ),
         Fact::OriginSlow { p99_us, usual_us } => Some(
             base(Kind::OriginSlow)
-                .what(
-                    format!("p99 {}, usually {}", micros(*p99_us), micros(*usual_us)),
-                    *p99_us,
-                )
+                .what(format!("p99 {}, usually {}", micros(*p99_us), micros(*usual_us)), *p99_us)
                 .why("calls take much longer than usual")
                 .cure(cures::overload(scene, "look at the origin; stale values cover readers")),
         ),
         Fact::OriginFailing { ratio, calls } => Some(
             base(Kind::OriginFailing)
-                .what(
-                    format!("{} of {} calls in 10s", percent(*ratio), number(*calls)),
-                    *calls,
-                )
+                .what(format!("{} of {} calls in 10s", percent(*ratio), number(*calls)), *calls)
                 .why("the origin gives errors or times out")
-                .cure(cures::overload(
-                    scene,
-                    "heal the origin; old values cover readers until their bound",
-                )),
+                .cure(cures::overload(scene, "heal the origin; old values cover readers until their bound")),
         ),
         Fact::ConnectionsExhausted { wait_us, call_us } => Some(
             base(Kind::ConnectionsExhausted)

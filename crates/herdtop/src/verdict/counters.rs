@@ -17,11 +17,7 @@ const FAILED_PART: f64 = 0.01;
 /// What the counters of one cache say.
 pub(super) fn judge(scene: &Scene<'_>, found: &[Finding]) -> Vec<Finding> {
     let window = scene.target.cache_window(&scene.cache.name, WINDOW_US);
-    let told = |kinds: &[Kind]| {
-        found
-            .iter()
-            .any(|f| kinds.contains(&f.kind) && f.targets.contains(&scene.target.name))
-    };
+    let told = |kinds: &[Kind]| found.iter().any(|f| kinds.contains(&f.kind) && f.targets.contains(&scene.target.name));
     let mut findings = Vec::new();
     findings.extend(law(scene));
     findings.extend(protection(scene));
@@ -40,17 +36,12 @@ pub(super) fn judge(scene: &Scene<'_>, found: &[Finding]) -> Vec<Finding> {
 }
 
 fn law(scene: &Scene<'_>) -> Option<Finding> {
-    let broken = scene.cache.law_violations + scene.gate.map_or(0, |gate| gate.law_violations);
+    let broken = scene.cache.law_violations.saturating_add(scene.gate.map_or(0, |gate| gate.law_violations));
     (broken > 0).then(|| {
-        Finding::new(
-            Kind::LawBroken,
-            Severity::Critical,
-            &scene.cache.name,
-            &scene.target.name,
-        )
-        .what(format!("{} violations", number(broken)), broken)
-        .why("a run-time check of the engine failed: its figures may be wrong")
-        .cure("keep the output of --once --json and report it as a bug")
+        Finding::new(Kind::LawBroken, Severity::Critical, &scene.cache.name, &scene.target.name)
+            .what(format!("{} violations", number(broken)), broken)
+            .why("a run-time check of the engine failed: its figures may be wrong")
+            .cure("keep the output of --once --json and report it as a bug")
     })
 }
 
@@ -94,32 +85,20 @@ fn rejecting(scene: &Scene<'_>, window: &CacheWindow) -> Option<Finding> {
 }
 
 fn failing(scene: &Scene<'_>, window: &CacheWindow) -> Option<Finding> {
-    let failed = window.outcomes[Outcome::Failed] + window.outcomes[Outcome::Cooling];
+    let failed = window.outcomes[Outcome::Failed].saturating_add(window.outcomes[Outcome::Cooling]);
     let all = window.outcomes.total();
     if all < MIN_REQUESTS || (failed as f64) < FAILED_PART * all as f64 {
         return None;
     }
     let bad = [OriginResult::Error, OriginResult::Timeout, OriginResult::Panicked];
-    let (reason, calls) = bad
-        .into_iter()
-        .map(|r| (r, window.origin_results[r]))
-        .max_by_key(|(_, count)| *count)?;
-    let why = if calls > 0 {
-        format!("origin calls end with {reason}")
-    } else {
-        "loads fail or their keys cool".to_owned()
-    };
+    let (reason, calls) = bad.into_iter().map(|r| (r, window.origin_results[r])).max_by_key(|(_, count)| *count)?;
+    let why =
+        if calls > 0 { format!("origin calls end with {reason}") } else { "loads fail or their keys cool".to_owned() };
     Some(
         Finding::new(Kind::Failing, Severity::Warn, &scene.cache.name, &scene.target.name)
-            .what(
-                format!("{} of requests get errors", percent(failed as f64 / all as f64)),
-                failed,
-            )
+            .what(format!("{} of requests get errors", percent(failed as f64 / all as f64)), failed)
             .why(why)
-            .cure(cures::overload(
-                scene,
-                "heal the origin; raise stale_if_error_for to cover readers",
-            )),
+            .cure(cures::overload(scene, "heal the origin; raise stale_if_error_for to cover readers")),
     )
 }
 
@@ -127,20 +106,9 @@ fn saturated(scene: &Scene<'_>) -> Option<Finding> {
     let gate = scene.gate?;
     (gate.limit > 0 && gate.used() >= gate.limit && gate.pending > 0).then(|| {
         Finding::new(Kind::Saturated, Severity::Info, &gate.name, &scene.target.name)
-            .what(
-                format!(
-                    "{} of {} permits, {} wait",
-                    gate.used(),
-                    gate.limit,
-                    number(gate.pending)
-                ),
-                gate.pending,
-            )
+            .what(format!("{} of {} permits, {} wait", gate.used(), gate.limit, number(gate.pending)), gate.pending)
             .why("every permit is out")
-            .cure(cures::overload(
-                scene,
-                "fine for a moment: the gate holds the load back",
-            ))
+            .cure(cures::overload(scene, "fine for a moment: the gate holds the load back"))
     })
 }
 
@@ -151,7 +119,7 @@ pub(super) fn capacity(world: &World) -> Vec<Finding> {
         for gate in target.gates() {
             let Some(capacity) = gate.origin_capacity else { continue };
             let (permits, least, names) = gates.entry(&gate.name).or_insert((0, u64::MAX, Vec::new()));
-            *permits += gate.limit;
+            *permits = permits.saturating_add(gate.limit);
             *least = (*least).min(capacity);
             names.push(target.name.clone());
         }

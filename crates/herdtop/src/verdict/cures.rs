@@ -34,10 +34,7 @@ fn expired(scene: &Scene<'_>) -> String {
 
 /// More room.
 pub(super) fn capacity(scene: &Scene<'_>) -> String {
-    format!(
-        "raise capacity ({} of {} entries used): TTLs do not help",
-        scene.cache.entries, scene.cache.capacity
-    )
+    format!("raise capacity ({} of {} entries used): TTLs do not help", scene.cache.entries, scene.cache.capacity)
 }
 
 /// Several loads of one key at once.
@@ -88,11 +85,7 @@ pub(super) fn rejecting(reason: RejectReason) -> &'static str {
 
 /// Which of `wanted` are switched off, as `single-flight and permits`.
 pub(super) fn off(scene: &Scene<'_>, wanted: &[Measure]) -> String {
-    let names: Vec<&str> = wanted
-        .iter()
-        .filter(|m| scene.is_off(**m))
-        .map(|m| measure(*m))
-        .collect();
+    let names: Vec<&str> = wanted.iter().filter(|m| scene.is_off(**m)).map(|m| measure(*m)).collect();
     match names.split_last() {
         None => String::new(),
         Some((last, [])) => (*last).to_owned(),

@@ -154,11 +154,7 @@ impl Finding {
 
     /// Most severe first, then by kind.
     pub(super) fn rank(&self) -> (Reverse<Severity>, Kind, u64) {
-        (
-            Reverse(self.severity),
-            self.kind,
-            self.since_unix_us.unwrap_or(u64::MAX),
-        )
+        (Reverse(self.severity), self.kind, self.since_unix_us.unwrap_or(u64::MAX))
     }
 
     /// Whether both are about the same thing.

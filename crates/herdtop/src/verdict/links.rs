@@ -56,11 +56,7 @@ fn link(target: &Target, now: Now) -> Option<Finding> {
 fn restart(target: &Target, now: Now) -> Option<Finding> {
     let restart = target.restarted.as_ref()?;
     (now.since_us(restart.at.mono_us) <= RESTART_TOLD_US).then(|| {
-        let what = if restart.versions.is_empty() {
-            String::new()
-        } else {
-            format!("deploy {}", restart.versions)
-        };
+        let what = if restart.versions.is_empty() { String::new() } else { format!("deploy {}", restart.versions) };
         Finding::new(Kind::Restarted, Severity::Info, &target.name, &target.name)
             .what(what, 0)
             .since(restart.at.unix_us)

@@ -32,11 +32,7 @@ pub(super) fn judge(scene: &Scene<'_>, found: &[Finding]) -> Vec<Finding> {
             let since = scene.now.unix_us.saturating_sub(age_us);
             stampede(scene, subject(&scene.cache.name, key), loads, since)
         })
-        .filter(|finding| {
-            !found
-                .iter()
-                .any(|other| other.is_same(finding) && other.targets == finding.targets)
-        })
+        .filter(|finding| !found.iter().any(|other| other.is_same(finding) && other.targets == finding.targets))
         .collect()
 }
 
@@ -61,11 +57,7 @@ fn parallel_loads(cache: &CacheSnapshot) -> HashMap<&str, (u64, u64)> {
 pub(super) fn stampede(scene: &Scene<'_>, subject: String, loads: u64, since_unix_us: u64) -> Finding {
     let many = loads >= herdfeed::thresholds::herd_waiters(scene.limit());
     let severity = if many { Severity::Critical } else { Severity::Warn };
-    let why = if scene.is_off(Measure::SingleFlight) {
-        "single-flight is off"
-    } else {
-        "loads of one key overlap"
-    };
+    let why = if scene.is_off(Measure::SingleFlight) { "single-flight is off" } else { "loads of one key overlap" };
     Finding::new(Kind::Stampede, severity, subject, &scene.target.name)
         .what(format!("{} parallel loads of one key", number(loads)), loads)
         .since(since_unix_us)
@@ -76,14 +68,7 @@ pub(super) fn stampede(scene: &Scene<'_>, subject: String, loads: u64, since_uni
 /// Herds that landed a moment ago.
 pub(super) fn ended_herds(world: &World, now: Now) -> Vec<Finding> {
     let young = |entry: &&Entry| now.unix_us.saturating_sub(entry.unix_us) <= TOLD_US;
-    world
-        .log
-        .entries()
-        .rev()
-        .take(200)
-        .filter(young)
-        .filter_map(|entry| ended(world, entry))
-        .collect()
+    world.log.entries().rev().take(200).filter(young).filter_map(|entry| ended(world, entry)).collect()
 }
 
 fn ended(world: &World, entry: &Entry) -> Option<Finding> {
@@ -93,26 +78,10 @@ fn ended(world: &World, entry: &Entry) -> Option<Finding> {
     let Fact::HerdEnded(end) = &event.fact else { return None };
     let target = world.targets.iter().find(|target| target.name == entry.target)?;
     let cache = target.caches().iter().find(|cache| cache.name == event.subject)?;
-    let scene = Scene {
-        now: Now::default(),
-        target,
-        cache,
-        config: target.cache_config(&cache.name),
-        gate: None,
-    };
-    let finding = Finding::new(
-        Kind::HerdPassed,
-        Severity::Info,
-        subject(&event.subject, &end.key),
-        &entry.target,
-    )
-    .since(event.unix_us.saturating_sub(end.duration_us));
-    Some(
-        finding
-            .what(figures(end), end.peak)
-            .why(reason(end))
-            .cure(cures::herd(&scene, end.cause)),
-    )
+    let scene = Scene { now: Now::default(), target, cache, config: target.cache_config(&cache.name), gate: None };
+    let finding = Finding::new(Kind::HerdPassed, Severity::Info, subject(&event.subject, &end.key), &entry.target)
+        .since(event.unix_us.saturating_sub(end.duration_us));
+    Some(finding.what(figures(end), end.peak).why(reason(end)).cure(cures::herd(&scene, end.cause)))
 }
 
 fn figures(end: &HerdEnd) -> String {
@@ -126,9 +95,7 @@ fn figures(end: &HerdEnd) -> String {
 }
 
 fn reason(end: &HerdEnd) -> String {
-    let cause = end
-        .cause
-        .map_or_else(|| end.trigger.to_string(), |cause| cause.to_string());
+    let cause = end.cause.map_or_else(|| end.trigger.to_string(), |cause| cause.to_string());
     if end.repeats >= 2 {
         format!("{cause}, every {}", seconds(end.since_last_us))
     } else {

@@ -6,30 +6,20 @@ use ratatui::style::Style;
 
 use super::Ink;
 use super::pages::PageLine;
-use crate::figures::{micros, number, percent, time_of_day};
+use crate::figures::{micros, number, percent, sum, time_of_day};
 use crate::model::{Model, Target};
 use crate::rows::{RowId, events, fleet, flights, keys, outcomes, permits};
 
 pub(super) fn lines(model: &Model, ink: &Ink, id: &RowId) -> Vec<PageLine> {
     let plain = ink.palette.plain;
     let found = match id {
-        RowId::Flight { .. } => flights::rows(model)
-            .into_iter()
-            .find(|row| row.id() == *id)
-            .map(|row| flight(model, &row)),
-        RowId::Key { .. } => keys::rows(model)
-            .into_iter()
-            .find(|row| row.id() == *id)
-            .map(|row| key(model, &row)),
+        RowId::Flight { .. } => {
+            flights::rows(model).into_iter().find(|row| row.id() == *id).map(|row| flight(model, &row))
+        }
+        RowId::Key { .. } => keys::rows(model).into_iter().find(|row| row.id() == *id).map(|row| key(model, &row)),
         RowId::Target(target) => model.world().target(*target).map(|target| process(model, target)),
-        RowId::Gate { .. } => permits::rows(model)
-            .into_iter()
-            .find(|row| row.id() == *id)
-            .map(|row| gate(&row)),
-        RowId::Event(number) => events::rows(model)
-            .into_iter()
-            .find(|e| e.number == *number)
-            .map(|e| event(model, e)),
+        RowId::Gate { .. } => permits::rows(model).into_iter().find(|row| row.id() == *id).map(|row| gate(&row)),
+        RowId::Event(number) => events::rows(model).into_iter().find(|e| e.number == *number).map(|e| event(model, e)),
         RowId::Outcome(row) => Some(outcome(model, *row)),
     };
     match found {
@@ -45,9 +35,7 @@ fn pair(name: &str, value: impl AsRef<str>) -> String {
 fn flight(model: &Model, row: &flights::Row) -> Vec<String> {
     let flight = &row.flight;
     let cause = flight.cause.map_or_else(|| "-".to_owned(), |cause| cause.to_string());
-    let end = flight
-        .end
-        .map_or_else(|| "in progress".to_owned(), |end| end.to_string());
+    let end = flight.end.map_or_else(|| "in progress".to_owned(), |end| end.to_string());
     vec![
         pair("key", model.key_text(&flight.key)),
         pair("cache", &row.cache),
@@ -89,32 +77,13 @@ fn key(model: &Model, row: &keys::Row) -> Vec<String> {
 fn gate(row: &permits::Row) -> Vec<String> {
     let gate = &row.gate;
     let mut lines = vec![pair("gate", &gate.name), pair("process", &row.target_name)];
-    lines.extend(
-        gate.in_use
-            .iter()
-            .map(|(class, count)| pair(&format!("in use {class}"), number(count))),
-    );
+    lines.extend(gate.in_use.iter().map(|(class, count)| pair(&format!("in use {class}"), number(count))));
     lines.push(pair("limit", number(gate.limit)));
-    lines.push(pair(
-        "queue",
-        format!("{} of {}", number(gate.pending), number(gate.queue)),
-    ));
-    lines.push(pair(
-        "peaks of 60s",
-        format!("{} in use, {} waiting", gate.usage_peak, gate.pending_peak),
-    ));
-    lines.extend(
-        gate.results
-            .iter()
-            .map(|(result, count)| pair(&format!("{result}"), number(count))),
-    );
-    lines.push(pair(
-        "skipped",
-        format!("{} refreshes found no permit", number(gate.skipped)),
-    ));
-    let capacity = gate
-        .origin_capacity
-        .map_or_else(|| "not said".to_owned(), |capacity| capacity.to_string());
+    lines.push(pair("queue", format!("{} of {}", number(gate.pending), number(gate.queue))));
+    lines.push(pair("peaks of 60s", format!("{} in use, {} waiting", gate.usage_peak, gate.pending_peak)));
+    lines.extend(gate.results.iter().map(|(result, count)| pair(&format!("{result}"), number(count))));
+    lines.push(pair("skipped", format!("{} refreshes found no permit", number(gate.skipped))));
+    let capacity = gate.origin_capacity.map_or_else(|| "not said".to_owned(), |capacity| capacity.to_string());
     lines.push(pair("origin bears", capacity));
     lines
 }
@@ -126,47 +95,20 @@ fn event(model: &Model, entry: &crate::model::Entry) -> Vec<String> {
         pair("process", &entry.target),
         pair("event", told.kind),
         pair("subject", &told.subject),
-        pair(
-            "key",
-            told.key.map_or_else(|| "-".to_owned(), |key| model.key_text(&key)),
-        ),
+        pair("key", told.key.map_or_else(|| "-".to_owned(), |key| model.key_text(&key))),
         pair("figures", &told.figures),
     ]
 }
 
 fn outcome(model: &Model, row: outcomes::Row) -> Vec<String> {
-    let total = |outcome: Outcome| {
-        model
-            .world()
-            .targets
-            .iter()
-            .map(|t| t.totals.outcomes[outcome])
-            .sum::<u64>()
-    };
+    let total = |outcome: Outcome| sum(model.world().targets.iter().map(|t| t.totals.outcomes[outcome]));
     let mut lines = vec!["since this screen attached, over restarts".to_owned()];
-    lines.extend(
-        row.outcomes()
-            .map(|outcome| pair(outcome.label(), number(total(outcome)))),
-    );
+    lines.extend(row.outcomes().map(|outcome| pair(outcome.label(), number(total(outcome)))));
     if row == outcomes::Row::Rejected {
-        let refused = |reason: RejectReason| {
-            model
-                .world()
-                .targets
-                .iter()
-                .map(|t| t.totals.rejections[reason])
-                .sum::<u64>()
-        };
-        lines.extend(
-            RejectReason::all()
-                .iter()
-                .map(|reason| pair(&format!("- {reason}"), number(refused(*reason)))),
-        );
+        let refused = |reason: RejectReason| sum(model.world().targets.iter().map(|t| t.totals.rejections[reason]));
+        lines.extend(RejectReason::all().iter().map(|reason| pair(&format!("- {reason}"), number(refused(*reason)))));
     }
-    let apart = Outcome::all()
-        .iter()
-        .copied()
-        .filter(|outcome| outcomes::Row::of(*outcome).is_none());
+    let apart = Outcome::all().iter().copied().filter(|outcome| outcomes::Row::of(*outcome).is_none());
     lines.push("counted in no row:".to_owned());
     lines.extend(apart.map(|outcome| pair(outcome.label(), number(total(outcome)))));
     lines
@@ -176,31 +118,17 @@ fn process(model: &Model, target: &Target) -> Vec<String> {
     let mut lines = vec![pair("process", &target.name), pair("address", &target.address)];
     if let Some(hello) = &target.hello {
         let process = &hello.process;
-        lines.push(pair(
-            "service",
-            format!("{} {}", process.service, process.app_version.as_deref().unwrap_or("-")),
-        ));
+        lines.push(pair("service", format!("{} {}", process.service, process.app_version.as_deref().unwrap_or("-"))));
         lines.push(pair("host, pid", format!("{} {}", process.host, process.pid)));
         lines.push(pair("boot", &process.boot));
         lines.push(pair("library", &hello.lib));
     }
     lines.push(pair("restarts seen", target.restarts.to_string()));
-    lines.push(pair(
-        "lost",
-        format!("{} events, {} bad lines", target.missed_events, target.bad_lines),
-    ));
+    lines.push(pair("lost", format!("{} events, {} bad lines", target.missed_events, target.bad_lines)));
     let world = model.world();
     if let Some(row) = fleet::rows(model).into_iter().find(|row| row.id == target.id) {
-        let drift = if row.drift.is_empty() {
-            "nothing".to_owned()
-        } else {
-            row.drift.join(", ")
-        };
-        let peers = world
-            .targets
-            .iter()
-            .filter(|peer| peer.service() == target.service())
-            .count();
+        let drift = if row.drift.is_empty() { "nothing".to_owned() } else { row.drift.join(", ") };
+        let peers = world.targets.iter().filter(|peer| peer.service() == target.service()).count();
         lines.push(pair("differs in", format!("{drift} ({peers} of its service)")));
     }
     lines.extend(settings(target));
@@ -211,12 +139,7 @@ fn settings(target: &Target) -> Vec<String> {
     let Some(hello) = &target.hello else { return Vec::new() };
     let ms = |ms: u64| micros(ms.saturating_mul(1_000));
     let caches = hello.caches.iter().map(|c| {
-        let times = format!(
-            "fresh {} stale {} if error {}",
-            ms(c.fresh_ms),
-            ms(c.stale_ms),
-            ms(c.stale_if_error_ms)
-        );
+        let times = format!("fresh {} stale {} if error {}", ms(c.fresh_ms), ms(c.stale_ms), ms(c.stale_if_error_ms));
         let limits = format!(
             "jitter {:.2} early {:.1} timeout {} deadline {}",
             c.jitter,

@@ -32,22 +32,15 @@ pub(super) fn line(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
 fn list(model: &Model, ink: &Ink, entries: &[&Entry], area: Rect, buf: &mut Buffer) {
     if entries.is_empty() {
         let mut text = RowText::new(area.width, ink.glyphs.ellipsis);
-        text.gap(1).text("nothing yet", ink.palette.dim);
+        text.gap(1).text(frame::nothing(model, "nothing yet"), ink.palette.dim);
         text.put(area, 0, Style::new(), buf);
         return;
     }
-    let selected = model
-        .cursor(Panel::Events)
-        .selected
-        .filter(|_| model.focus == Panel::Events);
+    let selected = model.cursor(Panel::Events).selected.filter(|_| model.focus == Panel::Events);
     let place = selected.and_then(|id| entries.iter().position(|entry| RowId::Event(entry.number) == id));
     let first = frame::scroll_to(place, usize::from(area.height));
     for (line, (index, entry)) in (0..area.height).zip(entries.iter().enumerate().skip(first)) {
-        let over = if place == Some(index) {
-            ink.palette.selected
-        } else {
-            Style::new()
-        };
+        let over = if place == Some(index) { ink.palette.selected } else { Style::new() };
         one(model, ink, entry, area, line, over, buf);
     }
 }
@@ -58,13 +51,8 @@ fn one(model: &Model, ink: &Ink, entry: &Entry, area: Rect, line: u16, over: Sty
     let mut text = RowText::new(area.width, ink.glyphs.ellipsis);
     text.gap(1).text(&time_of_day(entry.unix_us), ink.palette.dim).gap(1);
     let name_cells = (usize::from(area.width) / 8).clamp(6, 14);
-    text.column(&entry.target, name_cells, Align::Left, ink.palette.dim)
-        .gap(1);
-    text.text(
-        &ink.glyphs.severity(severity).to_string(),
-        ink.palette.severity(severity),
-    )
-    .gap(1);
+    text.column(&entry.target, name_cells, Align::Left, ink.palette.dim).gap(1);
+    text.text(&ink.glyphs.severity(severity).to_string(), ink.palette.severity(severity)).gap(1);
     text.text(told.kind, ink.palette.severity(severity)).gap(1);
     if !told.subject.is_empty() {
         text.text(&told.subject, ink.palette.plain).gap(1);

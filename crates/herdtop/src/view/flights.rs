@@ -17,7 +17,7 @@ use crate::model::{Model, Panel};
 use crate::rows::flights::{self, Row};
 use crate::text::Align;
 
-/// Lanes of one stack that are drawn.
+/// The most lanes of one stack that are drawn.
 const STACK: usize = 4;
 
 /// What one line of the panel shows.
@@ -56,12 +56,7 @@ impl Columns {
         let state = if width >= 90 { 18 } else { 9 };
         // 1 mark, key, target, 5 waiters, 1 gap, lane, 1 gap, 6 age, 1 gap, state.
         let taken = 1 + key + target + 5 + 1 + 1 + 6 + 1 + state;
-        Self {
-            key,
-            target,
-            lane: width.saturating_sub(taken),
-            state,
-        }
+        Self { key, target, lane: width.saturating_sub(taken), state }
     }
 }
 
@@ -71,35 +66,24 @@ fn list(model: &Model, ink: &Ink, rows: &[Row], area: Rect, buf: &mut Buffer) {
     head(ink, &columns, window_us, area, buf);
     if rows.is_empty() {
         let mut text = RowText::new(area.width, ink.glyphs.ellipsis);
-        text.gap(1).text("no load in progress", ink.palette.dim);
+        text.gap(1).text(frame::nothing(model, "no load in progress"), ink.palette.dim);
         text.put(area, 1, Style::new(), buf);
         return;
     }
-    let selected = model
-        .cursor(Panel::Flights)
-        .selected
-        .filter(|_| model.focus == Panel::Flights);
+    let selected = model.cursor(Panel::Flights).selected.filter(|_| model.focus == Panel::Flights);
     let is_selected = |row: &Row| selected.as_ref() == Some(&row.id());
-    let lines = lines(rows, is_selected);
-    let place = lines
-        .iter()
-        .position(|line| matches!(line, Shown::Lane(row) if is_selected(row)));
+    let lines = lines(rows, usize::from(area.height.saturating_sub(2)).clamp(1, STACK), is_selected);
+    let place = lines.iter().position(|line| matches!(line, Shown::Lane(row) if is_selected(row)));
     let first = frame::scroll_to(place, usize::from(area.height.saturating_sub(1)));
     for (line, (index, shown)) in (1..area.height).zip(lines.iter().enumerate().skip(first)) {
-        let over = if place == Some(index) {
-            ink.palette.selected
-        } else {
-            Style::new()
-        };
+        let over = if place == Some(index) { ink.palette.selected } else { Style::new() };
         match shown {
             Shown::Lane(row) => lane(model, ink, row, &columns, window_us, (area, line), over, buf),
             Shown::More(row, more) => {
                 let mut text = RowText::new(area.width, ink.glyphs.ellipsis);
                 let style = ink.palette.severity(severity(row));
-                text.gap(1).text(
-                    &format!("+{more} more loads of {} in parallel", model.key_text(&row.flight.key)),
-                    style,
-                );
+                text.gap(1)
+                    .text(&format!("+{more} more loads of {} in parallel", model.key_text(&row.flight.key)), style);
                 text.put(area, line, over, buf);
             }
         }
@@ -107,19 +91,15 @@ fn list(model: &Model, ink: &Ink, rows: &[Row], area: Rect, buf: &mut Buffer) {
 }
 
 fn severity(row: &Row) -> herdfeed::Severity {
-    if row.parallel > 1 {
-        herdfeed::Severity::Critical
-    } else {
-        herdfeed::Severity::Info
-    }
+    if row.parallel > 1 { herdfeed::Severity::Critical } else { herdfeed::Severity::Info }
 }
 
 /// The first lanes of each stack, and how many more there are.
-fn lines(rows: &[Row], is_selected: impl Fn(&Row) -> bool) -> Vec<Shown<'_>> {
+fn lines(rows: &[Row], most: usize, is_selected: impl Fn(&Row) -> bool) -> Vec<Shown<'_>> {
     let mut lines = Vec::new();
     let same = |a: &Row, b: &Row| a.target == b.target && a.cache == b.cache && a.flight.key == b.flight.key;
     for stack in rows.chunk_by(same) {
-        let room = if stack.len() > STACK + 1 { STACK } else { stack.len() };
+        let room = if stack.len() > most + 1 { most } else { stack.len() };
         let (shown, hidden) = stack.split_at(room);
         lines.extend(shown.iter().map(Shown::Lane));
         lines.extend(hidden.iter().filter(|row| is_selected(row)).map(Shown::Lane));
@@ -138,17 +118,11 @@ fn head(ink: &Ink, columns: &Columns, window_us: u64, area: Rect, buf: &mut Buff
     text.column("PROCESS", columns.target, Align::Left, dim);
     text.column("WAIT", 5, Align::Right, dim).gap(1);
     text.column(&lane::scale(columns.lane, window_us), columns.lane, Align::Left, dim);
-    text.gap(1)
-        .column("AGE", 6, Align::Right, dim)
-        .gap(1)
-        .column("STATE", columns.state, Align::Left, dim);
+    text.gap(1).column("AGE", 6, Align::Right, dim).gap(1).column("STATE", columns.state, Align::Left, dim);
     text.put(area, 0, Style::new(), buf);
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "a line is drawn from all of these and nothing else"
-)]
+#[expect(clippy::too_many_arguments, reason = "a line is drawn from all of these and nothing else")]
 fn lane(
     model: &Model,
     ink: &Ink,
@@ -164,40 +138,15 @@ fn lane(
     let mut text = RowText::new(area.width, ink.glyphs.ellipsis);
     text.text(&mark.to_string(), ink.palette.plain);
     let key_cells = columns.key.saturating_sub(1);
-    text.column(
-        &model.key_text(&row.flight.key),
-        key_cells,
-        Align::Left,
-        ink.palette.plain,
-    )
-    .gap(1);
-    text.column(
-        &row.target_name,
-        columns.target.saturating_sub(1),
-        Align::Left,
-        ink.palette.dim,
-    );
+    text.column(&model.key_text(&row.flight.key), key_cells, Align::Left, ink.palette.plain).gap(1);
+    text.column(&row.target_name, columns.target.saturating_sub(1), Align::Left, ink.palette.dim);
     text.gap(usize::from(columns.target > 0));
-    let waiters = if row.flight.waiters == 0 {
-        String::new()
-    } else {
-        number(row.flight.waiters)
-    };
-    let crowd = if row.is_herd() {
-        ink.palette.warn
-    } else {
-        ink.palette.plain
-    };
+    let waiters = if row.flight.waiters == 0 { String::new() } else { number(row.flight.waiters) };
+    let crowd = if row.is_herd() { ink.palette.warn } else { ink.palette.plain };
     text.column(&waiters, 5, Align::Right, crowd).gap(1);
-    text.column(
-        &lane::cells(ink, row, columns.lane, window_us),
-        columns.lane,
-        Align::Left,
-        style,
-    );
-    text.gap(1)
-        .column(&micros(row.age_us()), 6, Align::Right, ink.palette.plain);
-    text.gap(1).column(&state(row), columns.state, Align::Left, style);
+    text.column(&lane::cells(ink, row, columns.lane, window_us), columns.lane, Align::Left, style);
+    text.gap(1).column(&micros(row.age_us()), 6, Align::Right, ink.palette.plain);
+    text.gap(1).column(&state(row, columns.state), columns.state, Align::Left, style);
     text.put(area, line, over, buf);
 }
 
@@ -210,11 +159,9 @@ fn style(ink: &Ink, row: &Row) -> Style {
     }
 }
 
-fn state(row: &Row) -> String {
-    let cause = row
-        .flight
-        .cause
-        .map_or_else(|| row.flight.trigger.to_string(), |cause| cause.to_string());
+/// How far it came and why it was needed; in a narrow column only how far.
+fn state(row: &Row, cells: usize) -> String {
+    let cause = row.flight.cause.map_or_else(|| row.flight.trigger.to_string(), |cause| cause.to_string());
     let word = match (row.flight.end, row.flight.stage) {
         (Some(end), _) => end.to_string(),
         (None, Stage::Held) => "held".into(),
@@ -225,5 +172,5 @@ fn state(row: &Row) -> String {
         (None, Stage::Origin) => "origin".into(),
         (None, Stage::Landed | Stage::Unknown) => "?".into(),
     };
-    format!("{word:<8} {cause}")
+    if cells < 18 { word } else { format!("{word:<8} {cause}") }
 }

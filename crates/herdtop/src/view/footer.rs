@@ -35,9 +35,7 @@ pub(super) fn draw(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
 }
 
 fn typing(ink: &Ink, typed: &str, row: &mut RowText) {
-    row.text(&format!("/{typed}"), ink.palette.bold)
-        .text(" ", ink.palette.selected)
-        .gap(2);
+    row.text(&format!("/{typed}"), ink.palette.bold).text(" ", ink.palette.selected).gap(2);
     match Filter::parse(typed) {
         Err(error) => row.text(&error.to_string(), ink.palette.critical),
         Ok(_) => row.text("Enter keep  Esc back  ? explains filters", ink.palette.dim),
@@ -47,14 +45,8 @@ fn typing(ink: &Ink, typed: &str, row: &mut RowText) {
 /// The extra keys as texts.
 fn bar(model: &Model, ink: &Ink) -> Vec<(String, Style)> {
     let one = |control: &crate::controls::ControlBinding| match control.state {
-        ControlState::On => (
-            format!("{} {} {}", control.key, control.label, ink.glyphs.up),
-            ink.palette.good,
-        ),
-        ControlState::Off => (
-            format!("{} {} {}", control.key, control.label, ink.glyphs.down),
-            ink.palette.warn,
-        ),
+        ControlState::On => (format!("{} {} {}", control.key, control.label, ink.glyphs.up), ink.palette.good),
+        ControlState::Off => (format!("{} {} {}", control.key, control.label, ink.glyphs.down), ink.palette.warn),
         ControlState::Action => (format!("{} {}", control.key, control.label), ink.palette.info),
     };
     model.controls.iter().map(one).collect()

@@ -36,10 +36,8 @@ pub(super) fn panel(
         let cells = text::width(&text::clean(content)).min(room);
         text::fit(content, cells, Align::Left, ink.glyphs.ellipsis)
     };
-    let mut block = Block::bordered()
-        .border_set(border(model, ink))
-        .border_style(style)
-        .title(Line::styled(cut(&title), style));
+    let mut block =
+        Block::bordered().border_set(border(model, ink)).border_style(style).title(Line::styled(cut(&title), style));
     if !note.is_empty() {
         block = block.title_bottom(Line::styled(cut(&format!(" {note} ")), ink.palette.dim).right_aligned());
     }
@@ -50,11 +48,7 @@ pub(super) fn panel(
 
 /// A border says by its kind whether the picture is live.
 pub(super) fn border(model: &Model, ink: &Ink) -> ratatui::symbols::border::Set<'static> {
-    if model.paused.is_some() {
-        ink.glyphs.held_border
-    } else {
-        ink.glyphs.live_border
-    }
+    if model.paused.is_some() { ink.glyphs.held_border } else { ink.glyphs.live_border }
 }
 
 fn border_style(model: &Model, ink: &Ink, which: Panel) -> Style {
@@ -68,6 +62,11 @@ fn border_style(model: &Model, ink: &Ink, which: Panel) -> Style {
 /// The first row to draw so that the selected one is among `height` rows.
 pub(super) fn scroll_to(selected: Option<usize>, height: usize) -> usize {
     selected.map_or(0, |place| (place + 1).saturating_sub(height))
+}
+
+/// What an empty list says: a filter may be the reason.
+pub(super) fn nothing(model: &Model, usual: &'static str) -> &'static str {
+    if model.filter.is_empty() { usual } else { "no row matches the filter" }
 }
 
 /// ` [3 Flights] 4 Hot keys …`

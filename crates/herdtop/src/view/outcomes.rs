@@ -34,7 +34,7 @@ fn title(overview: Option<&Overview>, width: u16) -> String {
     }
     let joined = overview.ten.outcomes[Outcome::Coalesced];
     let waited = joined + overview.ten.outcomes[Outcome::Loaded];
-    if waited > 0 && width >= 56 {
+    if waited > 0 && width >= 68 {
         text = format!("{text}  coalesced {}", percent(joined as f64 / waited as f64));
     }
     text
@@ -60,10 +60,7 @@ fn rows(model: &Model, ink: &Ink, overview: Option<&Overview>, area: Rect, buf: 
         let (letter, word) = row.label();
         let is_selected = model.focus == Panel::Outcomes && selected == Some(RowId::Outcome(row));
         let mut text = RowText::new(area.width, ink.glyphs.ellipsis);
-        text.gap(1)
-            .text(&letter.to_string(), style)
-            .gap(1)
-            .column(word, 9, Align::Left, style);
+        text.gap(1).text(&letter.to_string(), style).gap(1).column(word, 9, Align::Left, style);
         let rate = overview.map(|overview| overview.rate(row));
         text.column(&or_none(rate), 7, Align::Right, ink.palette.bold);
         if wide {
@@ -77,28 +74,11 @@ fn rows(model: &Model, ink: &Ink, overview: Option<&Overview>, area: Rect, buf: 
         let detail_cells = if area.width >= 50 { 17 } else { 0 };
         let line_cells = text.left().saturating_sub(detail_cells + 7);
         let value = |second| outcomes::in_second(model.world(), row, second);
-        text.column(
-            &spark::line(ink, line_cells, now_second, value),
-            line_cells,
-            Align::Left,
-            style,
-        );
-        text.gap(1)
-            .column(&detail, detail_cells.saturating_sub(1), Align::Right, ink.palette.plain);
-        let share = rate
-            .filter(|_| total > 0.0)
-            .map_or_else(String::new, |rate| percent(rate / total));
+        text.column(&spark::line(ink, line_cells, now_second, value), line_cells, Align::Left, style);
+        text.gap(1).column(&detail, detail_cells.saturating_sub(1), Align::Right, ink.palette.plain);
+        let share = rate.filter(|_| total > 0.0).map_or_else(String::new, |rate| percent(rate / total));
         text.column(&share, 6, Align::Right, ink.palette.plain);
-        text.put(
-            area,
-            line,
-            if is_selected {
-                ink.palette.selected
-            } else {
-                Style::new()
-            },
-            buf,
-        );
+        text.put(area, line, if is_selected { ink.palette.selected } else { Style::new() }, buf);
         line += 1;
     }
 }
@@ -111,9 +91,7 @@ fn or_none(rate: Option<f64>) -> String {
 fn detail(overview: &Overview, row: Row) -> String {
     let ten = &overview.ten;
     let p99 = |name: &str, histogram: &Histogram| {
-        histogram
-            .quantile_us(0.99)
-            .map_or_else(String::new, |us| format!("{name} p99 {}", micros(us)))
+        histogram.quantile_us(0.99).map_or_else(String::new, |us| format!("{name} p99 {}", micros(us)))
     };
     match row {
         Row::Hit | Row::Negative => String::new(),
@@ -121,21 +99,13 @@ fn detail(overview: &Overview, row: Row) -> String {
         Row::Loaded => p99("call", &ten.origin_call),
         Row::Coalesced => p99("wait", &ten.wait),
         Row::Rejected => {
-            let most = ten
-                .rejections
-                .iter()
-                .filter(|(_, count)| *count > 0)
-                .max_by_key(|(_, count)| *count);
+            let most = ten.rejections.iter().filter(|(_, count)| *count > 0).max_by_key(|(_, count)| *count);
             most.map_or_else(String::new, |(reason, _)| reason.to_string())
         }
         Row::Failed => {
             let bad = [OriginResult::Error, OriginResult::Timeout, OriginResult::Panicked];
-            let most = bad
-                .into_iter()
-                .map(|r| (r, ten.origin_results[r]))
-                .max_by_key(|(_, count)| *count);
-            most.filter(|(_, count)| *count > 0)
-                .map_or_else(String::new, |(result, _)| result.to_string())
+            let most = bad.into_iter().map(|r| (r, ten.origin_results[r])).max_by_key(|(_, count)| *count);
+            most.filter(|(_, count)| *count > 0).map_or_else(String::new, |(result, _)| result.to_string())
         }
     }
 }

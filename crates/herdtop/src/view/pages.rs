@@ -22,11 +22,7 @@ pub(super) fn draw(model: &Model, ink: &Ink, page: &Page, scroll: usize, area: R
         Page::Findings => ("Findings", findings(model, ink, area.width)),
         Page::Detail(id) => ("Detail", detail::lines(model, ink, id)),
     };
-    let widest = lines
-        .iter()
-        .map(|(line, _)| text::width(&text::clean(line)))
-        .max()
-        .unwrap_or(0);
+    let widest = lines.iter().map(|(line, _)| text::width(&text::clean(line))).max().unwrap_or(0);
     let place = centred(area, widest, lines.len());
     if place.width < 4 || place.height < 3 {
         return;
@@ -52,42 +48,24 @@ fn centred(area: Rect, widest: usize, lines: usize) -> Rect {
     // The bottom line stays: it says how to close the page.
     let most_height = area.height.saturating_sub(1);
     let (width, height) = (wanted(widest + 4, area.width), wanted(lines + 2, most_height));
-    Rect::new(
-        area.x + (area.width - width) / 2,
-        area.y + (most_height - height) / 2,
-        width,
-        height,
-    )
+    Rect::new(area.x + (area.width - width) / 2, area.y + (most_height - height) / 2, width, height)
 }
 
 fn help(model: &Model, ink: &Ink) -> Vec<PageLine> {
     let palette = &ink.palette;
-    let mut lines: Vec<PageLine> = BINDINGS
-        .iter()
-        .map(|binding| (format!("{:<12} {}", binding.shown, binding.help), palette.plain))
-        .collect();
+    let mut lines: Vec<PageLine> =
+        BINDINGS.iter().map(|binding| (format!("{:<12} {}", binding.shown, binding.help), palette.plain)).collect();
     if !model.controls.is_empty() {
         lines.push((String::new(), palette.plain));
         lines.push(("This demonstration:".into(), palette.bold));
-        lines.extend(
-            model
-                .controls
-                .iter()
-                .map(|c| (format!("{:<12} {}", c.key, c.label), palette.plain)),
-        );
+        lines.extend(model.controls.iter().map(|c| (format!("{:<12} {}", c.key, c.label), palette.plain)));
     }
     lines.push((String::new(), palette.plain));
     lines.push(("Filters, joined by and:".into(), palette.bold));
     lines.extend(FILTER_HELP.iter().map(|line| ((*line).to_owned(), palette.plain)));
     lines.push((String::new(), palette.plain));
-    lines.push((
-        "Letters: H hit  S stale and reserve  N negative  L loaded  C coalesced".into(),
-        palette.plain,
-    ));
-    lines.push((
-        "X rejected, cooling, closed, fallback  E failed, timed out".into(),
-        palette.plain,
-    ));
+    lines.push(("Letters: H hit  S stale and reserve  N negative  L loaded  C coalesced".into(), palette.plain));
+    lines.push(("X rejected, cooling, closed, fallback  E failed, timed out".into(), palette.plain));
     lines
 }
 
@@ -100,15 +78,10 @@ fn findings(model: &Model, ink: &Ink, width: u16) -> Vec<PageLine> {
     let room = usize::from(width).saturating_sub(8);
     let mut lines = Vec::new();
     for finding in &model.findings {
-        let start = finding
-            .since_unix_us
-            .map_or_else(String::new, |start| format!("  {}", since(start, now)));
+        let start = finding.since_unix_us.map_or_else(String::new, |start| format!("  {}", since(start, now)));
         let glyph = ink.glyphs.severity(finding.severity);
         let subject = verdict::subject(model, finding);
-        lines.push((
-            format!("{glyph} {} {subject}{start}", finding.kind.word()),
-            palette.severity(finding.severity),
-        ));
+        lines.push((format!("{glyph} {} {subject}{start}", finding.kind.word()), palette.severity(finding.severity)));
         let parts = [
             ("", &finding.what, palette.bold),
             ("why  ", &finding.why, palette.plain),

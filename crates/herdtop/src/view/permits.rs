@@ -12,8 +12,8 @@ use crate::model::{Model, Panel};
 use crate::rows::permits::{self, Row};
 use crate::text::{self, Align};
 
-/// Lines of a gate that is drawn in full.
-const FULL_LINES: usize = 5;
+/// How many lines a gate can take, the most telling first.
+const LINES: [usize; 3] = [5, 2, 1];
 
 pub(super) fn draw(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
     let rows = permits::rows(model);
@@ -36,139 +36,93 @@ fn list(model: &Model, ink: &Ink, rows: &[Row], area: Rect, buf: &mut Buffer) {
         text.put(area, 0, Style::new(), buf);
         return;
     }
-    let selected = model
-        .cursor(Panel::Permits)
-        .selected
-        .filter(|_| model.focus == Panel::Permits);
+    let selected = model.cursor(Panel::Permits).selected.filter(|_| model.focus == Panel::Permits);
     let place = selected.and_then(|id| rows.iter().position(|row| row.id() == id));
     let height = usize::from(area.height);
-    let each = if rows.len() * FULL_LINES <= height || rows.len() == 1 {
-        FULL_LINES
-    } else {
-        1
-    };
+    let each =
+        LINES.into_iter().find(|lines| rows.len() * lines <= height).unwrap_or(if rows.len() == 1 { 5 } else { 1 });
     let first = frame::scroll_to(place, height / each);
     for (slot, (index, row)) in (0..height / each.max(1) + 1).zip(rows.iter().enumerate().skip(first)) {
         let Ok(line) = u16::try_from(slot * each) else { break };
-        let over = if place == Some(index) {
-            ink.palette.selected
-        } else {
-            Style::new()
-        };
-        if each == 1 {
-            short(ink, row, area, line, over, buf);
-        } else {
-            whole(ink, row, rows.len(), area, line, over, buf);
+        let over = if place == Some(index) { ink.palette.selected } else { Style::new() };
+        match each {
+            1 => short(ink, row, (area, line), over, buf),
+            2 => {
+                short(ink, row, (area, line), over, buf);
+                times(ink, row, (area, line + 1), over, buf);
+            }
+            _ => whole(ink, row, rows.len(), (area, line), over, buf),
         }
     }
 }
 
 fn full_style(ink: &Ink, row: &Row) -> Style {
     let is_full = row.gate.limit > 0 && row.gate.used() >= row.gate.limit;
-    if is_full {
-        ink.palette.critical
-    } else {
-        ink.palette.good
-    }
+    if is_full { ink.palette.critical } else { ink.palette.good }
 }
 
-fn short(ink: &Ink, row: &Row, area: Rect, line: u16, over: Style, buf: &mut Buffer) {
+fn short(ink: &Ink, row: &Row, (area, line): (Rect, u16), over: Style, buf: &mut Buffer) {
     let gate = &row.gate;
     let mut text = RowText::new(area.width, ink.glyphs.ellipsis);
     let name_cells = (usize::from(area.width) / 3).min(26);
     text.gap(1)
-        .column(
-            &format!("{} {}", gate.name, row.target_name),
-            name_cells,
-            Align::Left,
-            ink.palette.plain,
-        )
+        .column(&format!("{} {}", gate.name, row.target_name), name_cells, Align::Left, ink.palette.plain)
         .gap(1);
-    text.column(
-        &format!("{}/{}", number(gate.used()), number(gate.limit)),
-        9,
-        Align::Right,
-        ink.palette.bold,
-    )
-    .gap(1);
-    text.text(&spark::bar(ink, gate.used(), gate.limit, 8), full_style(ink, row))
-        .gap(1);
-    text.text(&format!("queue {}", number(gate.pending)), ink.palette.plain)
-        .gap(1);
+    text.column(&format!("{}/{}", number(gate.used()), number(gate.limit)), 9, Align::Right, ink.palette.bold).gap(1);
+    let bar_cells = if area.width >= 50 { 8 } else { 5 };
+    text.text(&spark::bar(ink, gate.used(), gate.limit, bar_cells), full_style(ink, row)).gap(1);
+    let waiting = if gate.pending > 0 { ink.palette.warn } else { ink.palette.plain };
+    let word = if area.width >= 50 { "queue" } else { "q" };
+    text.text(&format!("{word} {}", number(gate.pending)), waiting).gap(1);
     if row.refused_per_s > 0.0 {
         text.text(&format!("refused {}/s", count(row.refused_per_s)), ink.palette.warn);
     }
     text.put(area, line, over, buf);
 }
 
-fn whole(ink: &Ink, row: &Row, gates: usize, area: Rect, line: u16, over: Style, buf: &mut Buffer) {
+/// The second line of a short gate: what takes how long.
+fn times(ink: &Ink, row: &Row, (area, line): (Rect, u16), over: Style, buf: &mut Buffer) {
+    let p99 = |histogram: &Histogram| histogram.quantile_us(0.99).map_or_else(|| "-".to_owned(), micros);
+    let mut text = RowText::new(area.width, ink.glyphs.ellipsis);
+    text.gap(3).text(&format!("p99 permit {} call {}", p99(&row.wait), p99(&row.call)), ink.palette.plain);
+    if row.connection_wait.count > 0 {
+        text.text(&format!(" connection {}", p99(&row.connection_wait)), ink.palette.plain);
+    }
+    text.put(area, line, over, buf);
+}
+
+fn whole(ink: &Ink, row: &Row, gates: usize, (area, line): (Rect, u16), over: Style, buf: &mut Buffer) {
     let gate = &row.gate;
     let new = || RowText::new(area.width, ink.glyphs.ellipsis);
     let bar = |name: &str, used: u64, all: u64, style: Style, sign: &str| {
         let mut text = new();
         text.gap(1).column(name, 8, Align::Left, ink.palette.plain);
-        text.column(
-            &format!("{}/{}", number(used), number(all)),
-            10,
-            Align::Right,
-            ink.palette.bold,
-        )
-        .gap(1);
+        text.column(&format!("{}/{}", number(used), number(all)), 10, Align::Right, ink.palette.bold).gap(1);
         let cells = text.left().saturating_sub(6);
-        text.text(&spark::bar(ink, used, all, cells), style)
-            .gap(1)
-            .text(sign, style);
+        text.text(&spark::bar(ink, used, all, cells), style).gap(1).text(sign, style);
         text
     };
     let style = full_style(ink, row);
-    let sign = if gate.limit > 0 && gate.used() >= gate.limit {
-        "FULL"
-    } else {
-        ""
-    };
+    let sign = if gate.limit > 0 && gate.used() >= gate.limit { "FULL" } else { "" };
     bar("in use", gate.used(), gate.limit, style, sign).put(area, line, over, buf);
-    let sign = if gate.queue > 0 && gate.pending >= gate.queue {
-        "FULL"
-    } else {
-        ""
-    };
-    let style = if gate.pending > 0 {
-        ink.palette.warn
-    } else {
-        ink.palette.good
-    };
+    let sign = if gate.queue > 0 && gate.pending >= gate.queue { "FULL" } else { "" };
+    let style = if gate.pending > 0 { ink.palette.warn } else { ink.palette.good };
     bar("queue", gate.pending, gate.queue, style, sign).put(area, line + 1, over, buf);
 
     let mut refused = new();
     refused.gap(1);
-    let hot = if row.refused_per_s > 0.0 {
-        ink.palette.warn
-    } else {
-        ink.palette.plain
-    };
-    refused
-        .text(&format!("refused {}/s", count(row.refused_per_s)), hot)
-        .gap(2);
-    refused.text(
-        &format!("skipped {}  abandoned {}", number(gate.skipped), number(row.abandoned)),
-        ink.palette.plain,
-    );
+    let hot = if row.refused_per_s > 0.0 { ink.palette.warn } else { ink.palette.plain };
+    refused.text(&format!("refused {}/s", count(row.refused_per_s)), hot).gap(2);
+    refused.text(&format!("skipped {}  abandoned {}", number(gate.skipped), number(row.abandoned)), ink.palette.plain);
     refused.put(area, line + 2, over, buf);
 
     let mut waits = new();
-    waits
-        .gap(1)
-        .text(&format!("permit wait {}", quantiles(&row.wait)), ink.palette.plain);
+    waits.gap(1).text(&format!("permit wait {}", quantiles(&row.wait)), ink.palette.plain);
     waits.put(area, line + 3, over, buf);
     let mut calls = new();
-    calls
-        .gap(1)
-        .text(&format!("origin call {}", quantiles(&row.call)), ink.palette.plain);
+    calls.gap(1).text(&format!("origin call {}", quantiles(&row.call)), ink.palette.plain);
     if row.connection_wait.count > 0 {
-        calls.gap(2).text(
-            &format!("connection {}", quantiles(&row.connection_wait)),
-            ink.palette.plain,
-        );
+        calls.gap(2).text(&format!("connection {}", quantiles(&row.connection_wait)), ink.palette.plain);
     }
     if gates > 1 {
         let name = text::clean(&format!("{} {}", gate.name, row.target_name));

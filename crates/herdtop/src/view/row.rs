@@ -18,12 +18,7 @@ pub(super) struct RowText {
 impl RowText {
     /// An empty row of `width` cells.
     pub(super) fn new(width: u16, ellipsis: char) -> Self {
-        Self {
-            spans: Vec::new(),
-            used: 0,
-            width: usize::from(width),
-            ellipsis,
-        }
+        Self { spans: Vec::new(), used: 0, width: usize::from(width), ellipsis }
     }
 
     /// Cells that are left.
@@ -35,8 +30,7 @@ impl RowText {
     pub(super) fn column(&mut self, content: &str, cells: usize, align: Align, style: Style) -> &mut Self {
         let cells = cells.min(self.left());
         if cells > 0 {
-            self.spans
-                .push(Span::styled(text::fit(content, cells, align, self.ellipsis), style));
+            self.spans.push(Span::styled(text::fit(content, cells, align, self.ellipsis), style));
             self.used += cells;
         }
         self
@@ -86,9 +80,7 @@ mod tests {
         let area = Rect::new(0, 0, 8, 1);
         let mut buf = Buffer::empty(Rect::new(0, 0, 10, 2));
         let mut row = RowText::new(area.width, '…');
-        row.column("商品:東京", 5, Align::Left, Style::new())
-            .text("123456", Style::new())
-            .text("more", Style::new());
+        row.column("商品:東京", 5, Align::Left, Style::new()).text("123456", Style::new()).text("more", Style::new());
         row.put(area, 0, Style::new(), &mut buf);
         RowText::new(8, '…').put(area, 1, Style::new(), &mut buf);
         let text: String = (0..10).map(|x| buf[(x, 0)].symbol().to_owned()).collect();

@@ -21,9 +21,8 @@ pub(super) fn line(ink: &Ink, width: usize, now_second: u64, value: impl Fn(u64)
     let each = LEAST_SECONDS.div_ceil(columns).max(1);
     // Columns are cut at fixed seconds, so that a bar does not shimmer while it moves.
     let last = now_second / each;
-    let values: Vec<Option<f64>> = (last.saturating_sub(columns)..last)
-        .map(|column| mean(column * each, each, &value))
-        .collect();
+    let values: Vec<Option<f64>> =
+        (last.saturating_sub(columns)..last).map(|column| mean(column * each, each, &value)).collect();
     let most = values.iter().flatten().copied().fold(0.0, f64::max);
     if most <= 0.0 {
         return " ".repeat(width);
@@ -48,20 +47,14 @@ fn level(ink: &Ink, value: Option<f64>, top: f64) -> char {
 /// The next of 1, 2, 5 × 10ⁿ: the scale changes in steps, not with each value.
 fn step_above(value: f64) -> f64 {
     let power = 10_f64.powf(value.log10().floor());
-    [1.0, 2.0, 5.0, 10.0]
-        .into_iter()
-        .map(|step| step * power)
-        .find(|step| *step >= value)
-        .unwrap_or(value)
+    [1.0, 2.0, 5.0, 10.0].into_iter().map(|step| step * power).find(|step| *step >= value).unwrap_or(value)
 }
 
 /// `used` of `all` as a bar of `width` cells.
 pub(super) fn bar(ink: &Ink, used: u64, all: u64, width: usize) -> String {
     let filled = cells(used, all, width);
     let glyph = |glyph: char, count: usize| std::iter::repeat_n(glyph, count);
-    glyph(ink.glyphs.full, filled)
-        .chain(glyph(ink.glyphs.empty, width - filled))
-        .collect()
+    glyph(ink.glyphs.full, filled).chain(glyph(ink.glyphs.empty, width - filled)).collect()
 }
 
 #[cfg(test)]
@@ -72,10 +65,7 @@ mod tests {
     use crate::model::{Colors, GlyphSet};
 
     fn ink() -> Ink {
-        Ink {
-            palette: Palette::of(Colors::Mono),
-            glyphs: Glyphs::of(GlyphSet::Unicode),
-        }
+        Ink { palette: Palette::of(Colors::Mono), glyphs: Glyphs::of(GlyphSet::Unicode) }
     }
 
     #[test]
@@ -100,12 +90,7 @@ mod tests {
     #[test]
     fn the_scale_steps_by_one_two_five() {
         assert_eq!(
-            [
-                step_above(0.3),
-                step_above(1.0),
-                step_above(118.0),
-                step_above(41_200.0)
-            ],
+            [step_above(0.3), step_above(1.0), step_above(118.0), step_above(41_200.0)],
             [0.5, 1.0, 200.0, 50_000.0]
         );
     }

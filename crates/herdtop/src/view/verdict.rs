@@ -1,7 +1,7 @@
 //! The verdict line: the worst finding in one line, or the calm.
 //!
-//! When the line is too short the reason goes first, then the start; what is
-//! wrong and the cure stay.
+//! When the line is too short the cure's explanation goes first, then the reason,
+//! then the start; what is wrong and what to do stay.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -34,12 +34,7 @@ pub(super) fn draw(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
     let room = row.left().saturating_sub(counter.len() + 1);
     for (text, style) in fitted(parts(model, ink, finding), room) {
         let left = row.left().saturating_sub(counter.len() + 1);
-        row.column(
-            &text,
-            text::width(&text::clean(&text)).min(left),
-            text::Align::Left,
-            style,
-        );
+        row.column(&text, text::width(&text::clean(&text)).min(left), text::Align::Left, style);
     }
     row.right(&counter, ink.palette.dim);
     row.put(area, 0, Style::new(), buf);
@@ -67,29 +62,16 @@ fn parts(model: &Model, ink: &Ink, finding: &Finding) -> [Part; 5] {
     let style = palette.severity(finding.severity);
     let now = model.shown_now().unix_us;
     let before = |text: &str, sign: &str| {
-        if text.is_empty() {
-            String::new()
-        } else {
-            format!("{sign}{text}")
-        }
+        if text.is_empty() { String::new() } else { format!("{sign}{text}") }
     };
-    let start = finding
-        .since_unix_us
-        .map_or_else(String::new, |start| since(start, now));
+    let start = finding.since_unix_us.map_or_else(String::new, |start| since(start, now));
     let processes = match finding.targets.len() {
         0 | 1 => String::new(),
         many => format!(" on {many}"),
     };
     let subject = subject(model, finding);
     [
-        (
-            format!(
-                "{} {} {subject}{processes}",
-                ink.glyphs.severity(finding.severity),
-                finding.kind.word()
-            ),
-            style,
-        ),
+        (format!("{} {} {subject}{processes}", ink.glyphs.severity(finding.severity), finding.kind.word()), style),
         (before(&finding.what, "  "), palette.bold),
         (before(&start, " "), palette.plain),
         (before(&finding.why, ": "), palette.plain),
@@ -110,31 +92,30 @@ pub(super) fn subject(model: &Model, finding: &Finding) -> String {
     }
 }
 
-/// Leaves out the reason, then the start, until the rest fits.
-fn fitted(mut parts: [Part; 5], room: usize) -> [Part; 5] {
-    let width = |parts: &[Part; 5]| {
-        parts
-            .iter()
-            .map(|(text, _)| text::width(&text::clean(text)))
-            .sum::<usize>()
-    };
-    for dropped in [3, 2] {
-        if width(&parts) <= room {
-            break;
+/// Leaves out the cure's explanation, the reason, then the start, until the rest fits.
+fn fitted(parts: [Part; 5], room: usize) -> [Part; 5] {
+    let width = |parts: &[Part; 5]| parts.iter().map(|(text, _)| text::width(&text::clean(text))).sum::<usize>();
+    let without = |dropped: &[usize], cure: &str| {
+        let mut parts = parts.clone();
+        for place in dropped {
+            parts[*place].0.clear();
         }
-        parts[dropped].0.clear();
-    }
-    parts
+        cure.clone_into(&mut parts[4].0);
+        parts
+    };
+    let cure = parts[4].0.clone();
+    let short = cure.split(": ").next().unwrap_or(&cure);
+    let tries =
+        [without(&[], &cure), without(&[], short), without(&[3], &cure), without(&[3], short), without(&[2, 3], short)];
+    let last = tries[4].clone();
+    tries.into_iter().find(|parts| width(parts) <= room).unwrap_or(last)
 }
 
 /// What is said when nothing is wrong.
 fn calm(model: &Model, ink: &Ink) -> (String, Style) {
     let targets = &model.world().targets;
     if targets.is_empty() {
-        return (
-            format!("{} no process yet: looking for feeds", ink.glyphs.down),
-            ink.palette.dim,
-        );
+        return (format!("{} no process yet: looking for feeds", ink.glyphs.down), ink.palette.dim);
     }
     if targets.iter().all(|target| target.link == Link::Connecting) {
         return (format!("{} connecting", ink.glyphs.down), ink.palette.dim);

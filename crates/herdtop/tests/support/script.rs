@@ -10,10 +10,7 @@ use herdtop::update::{settle, update};
 use herdtop::{Key, Model, Msg, Now};
 
 /// 12:41:07 of some day, and two hours on the monotonic clock.
-pub const START: Now = Now {
-    mono_us: 7_200_000_000,
-    unix_us: 1_760_013_667_000_000,
-};
+pub const START: Now = Now { mono_us: 7_200_000_000, unix_us: 1_760_013_667_000_000 };
 
 pub struct Script {
     pub model: Model,
@@ -39,10 +36,7 @@ pub fn hello(service: &str, pid: u32, boot: &str) -> Hello {
             boot: boot.into(),
             started_unix_us: START.unix_us,
         },
-        clock: Clock {
-            mono_us: 60_000_000,
-            unix_us: START.unix_us,
-        },
+        clock: Clock { mono_us: 60_000_000, unix_us: START.unix_us },
         caps: vec![],
         caches: vec![CacheConfig {
             name: "users".into(),
@@ -77,12 +71,7 @@ pub fn cache() -> CacheSnapshot {
 }
 
 pub fn gate() -> GateSnapshot {
-    GateSnapshot {
-        name: "db".into(),
-        limit: 32,
-        queue: 64,
-        ..GateSnapshot::default()
-    }
+    GateSnapshot { name: "db".into(), limit: 32, queue: 64, ..GateSnapshot::default() }
 }
 
 pub fn flight(id: u64, key: &str, started_mono_us: u64, age_us: u64, waiters: u64) -> LiveFlight {
@@ -100,14 +89,7 @@ pub fn flight(id: u64, key: &str, started_mono_us: u64, age_us: u64, waiters: u6
 }
 
 pub fn condition(severity: Severity, subject: &str, fact: Fact) -> Event {
-    Event {
-        seq: 0,
-        mono_us: 0,
-        unix_us: START.unix_us,
-        severity,
-        subject: subject.into(),
-        fact,
-    }
+    Event { seq: 0, mono_us: 0, unix_us: START.unix_us, severity, subject: subject.into(), fact }
 }
 
 pub fn hot(key: &str, per_s: u64, share: f64) -> HotKey {
@@ -129,10 +111,7 @@ pub fn hot(key: &str, per_s: u64, share: f64) -> HotKey {
 
 impl Script {
     pub fn new() -> Self {
-        let mut script = Self {
-            model: Model::default(),
-            services: Vec::new(),
-        };
+        let mut script = Self { model: Model::default(), services: Vec::new() };
         script.send(Msg::Tick(START));
         script
     }
@@ -163,18 +142,11 @@ impl Script {
             gates: vec![gate()],
             ..Snapshot::default()
         };
-        self.services.push(Service {
-            id,
-            hello: hello(name, pid, "boot-1"),
-            snapshot,
-        });
+        self.services.push(Service { id, hello: hello(name, pid, "boot-1"), snapshot });
         let service = self.services.len() - 1;
         self.feed(
             service,
-            Feed::Added {
-                address: format!("unix:/run/{name}-{pid}.sock"),
-                name: format!("{name}-{pid}"),
-            },
+            Feed::Added { address: format!("unix:/run/{name}-{pid}.sock"), name: format!("{name}-{pid}") },
         );
         let hello = self.services[service].hello.clone();
         self.feed(service, Feed::Hello(Box::new(hello)));
@@ -244,11 +216,7 @@ pub fn everyday(snapshot: &mut Snapshot) {
         cache.wait.record_us(20_000);
         cache.stale_age.record_us(800_000);
     }
-    cache.hot = vec![
-        hot("user:42", 1_240, 0.31),
-        hot("feed:home", 410, 0.1),
-        hot("price:EUR", 98, 0.024),
-    ];
+    cache.hot = vec![hot("user:42", 1_240, 0.31), hot("feed:home", 410, 0.1), hot("price:EUR", 98, 0.024)];
     let gate = &mut snapshot.gates[0];
     gate.granted[PermitClass::Foreground] += 10;
     for _ in 0..10 {
@@ -276,10 +244,10 @@ pub fn herd() -> Script {
         cache.flights_active = 2;
         cache.waiting = 815;
         cache.live = vec![
-            flight(7, "user:42", 72_600_000, mono_us - 72_600_000, 812),
-            flight(8, "user:7", 73_400_000, mono_us - 73_400_000, 3),
+            flight(7, "user:42", 71_600_000, mono_us - 71_600_000, 812),
+            flight(8, "user:7", 72_100_000, mono_us - 72_100_000, 3),
         ];
-        let mut landed = flight(5, "price:EUR", 72_300_000, 900_000, 4);
+        let mut landed = flight(5, "price:EUR", 71_300_000, 900_000, 4);
         landed.stage = Stage::Landed;
         landed.end = Some(FlightEnd::Failed);
         cache.landed = vec![landed];
@@ -312,15 +280,7 @@ pub fn stampede() -> Script {
         cache.flights_active = 240;
         cache.origin_active = 240;
         cache.live = (0..240)
-            .map(|n| {
-                flight(
-                    100 + n,
-                    "user:42",
-                    mono_us - 1_800_000 + n * 5_000,
-                    1_800_000 - n * 5_000,
-                    0,
-                )
-            })
+            .map(|n| flight(100 + n, "user:42", mono_us - 1_800_000 + n * 5_000, 1_800_000 - n * 5_000, 0))
             .collect();
         cache.origin_call.record_us(2_400_000);
         let gate = &mut snapshot.gates[0];
@@ -356,7 +316,7 @@ pub fn huge() -> Script {
     script.pass(4, |snapshot| {
         let cache = &mut snapshot.caches[0];
         for outcome in [Outcome::Hit, Outcome::Stale, Outcome::Rejected, Outcome::Failed] {
-            cache.outcomes[outcome] = cache.outcomes[outcome].saturating_add(u64::MAX / 16);
+            cache.outcomes[outcome] = cache.outcomes[outcome].saturating_add(u64::MAX / 1_000);
         }
         cache.capacity = u64::MAX;
         cache.entries = u64::MAX;
@@ -409,27 +369,17 @@ pub fn hostile() -> Script {
         let cache = &mut snapshot.caches[0];
         let keys = hostile_keys();
         cache.hot = keys.iter().zip(1..).map(|(key, n)| hot(key, 1_000 / n, 0.1)).collect();
-        cache.live = keys
-            .iter()
-            .zip(1..)
-            .map(|(key, n)| flight(n, key, mono_us - n * 100_000, n * 100_000, 20))
-            .collect();
+        cache.live =
+            keys.iter().zip(1..).map(|(key, n)| flight(n, key, mono_us - n * 100_000, n * 100_000, 20)).collect();
         cache.conditions = keys
             .iter()
             .map(|key| {
-                let fact = Fact::StaleBoundNear {
-                    key: key.clone(),
-                    ratio: 0.9,
-                    left_us: 12_000_000,
-                };
+                let fact = Fact::StaleBoundNear { key: key.clone(), ratio: 0.9, left_us: 12_000_000 };
                 condition(Severity::Warn, "users\u{1b}[2J", fact)
             })
             .collect();
     });
-    script.feed(
-        0,
-        Feed::Events(script.services[0].snapshot.caches[0].conditions.clone()),
-    );
+    script.feed(0, Feed::Events(script.services[0].snapshot.caches[0].conditions.clone()));
     script.silence(0);
     script
 }

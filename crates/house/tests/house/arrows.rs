@@ -40,10 +40,7 @@ fn list<'a>(value: &'a Value, field: &str) -> &'a [Value] {
 /// Complaints about the arrows in a document of `cargo metadata --no-deps`.
 fn arrows(metadata: &Value) -> Vec<String> {
     let allowed: BTreeMap<_, _> = MAY_USE.iter().copied().collect();
-    let ours: BTreeSet<_> = list(metadata, "packages")
-        .iter()
-        .map(|package| text(package, "name"))
-        .collect();
+    let ours: BTreeSet<_> = list(metadata, "packages").iter().map(|package| text(package, "name")).collect();
     let mut complaints = Vec::new();
     for package in list(metadata, "packages") {
         let name = text(package, "name");
@@ -52,9 +49,7 @@ fn arrows(metadata: &Value) -> Vec<String> {
             continue;
         };
         // A development dependency on oneself only switches features on for tests.
-        let uses = list(package, "dependencies")
-            .iter()
-            .filter(|used| ours.contains(text(used, "name")));
+        let uses = list(package, "dependencies").iter().filter(|used| ours.contains(text(used, "name")));
         for used in uses.filter(|used| text(used, "name") != name) {
             let other = text(used, "name");
             if !may_use.contains(&other) {
@@ -75,9 +70,7 @@ fn behind_its_feature(package: &Value, used: &Value) -> Vec<String> {
     };
     let mut complaints = Vec::new();
     if text(used, "kind") != "dev" && used["optional"] != Value::Bool(true) {
-        complaints.push(format!(
-            "{name} must depend on {other} only by its feature `{only}`: make it optional"
-        ));
+        complaints.push(format!("{name} must depend on {other} only by its feature `{only}`: make it optional"));
     }
     for (feature, parts) in package["features"].as_object().into_iter().flatten() {
         let parts = parts.as_array().map_or(&[][..], Vec::as_slice);
@@ -86,9 +79,7 @@ fn behind_its_feature(package: &Value, used: &Value) -> Vec<String> {
             part == other || part.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'))
         });
         if brings && feature != only {
-            complaints.push(format!(
-                "feature `{feature}` of {name} brings {other} in; only `{only}` may"
-            ));
+            complaints.push(format!("feature `{feature}` of {name} brings {other} in; only `{only}` may"));
         }
     }
     complaints
@@ -97,12 +88,8 @@ fn behind_its_feature(package: &Value, used: &Value) -> Vec<String> {
 /// Lines of a dashboard file that name the engine or the lab.
 fn engine_names(path: &str, source: &str) -> Vec<String> {
     let tokens = code(source);
-    let names = tokens
-        .iter()
-        .filter(|t| t.kind == Kind::Word && matches!(t.text, "herdcache" | "herdlab"));
-    names
-        .map(|t| format!("{path}:{} names {}; the dashboard knows the feed only", t.line, t.text))
-        .collect()
+    let names = tokens.iter().filter(|t| t.kind == Kind::Word && matches!(t.text, "herdcache" | "herdlab"));
+    names.map(|t| format!("{path}:{} names {}; the dashboard knows the feed only", t.line, t.text)).collect()
 }
 
 #[test]
@@ -119,9 +106,7 @@ fn the_dashboard_never_imports_the_engine() {
         let Some(part) = file.path.strip_prefix("crates/herdtop/src/") else {
             continue;
         };
-        let demo = DEMO_FILES
-            .iter()
-            .any(|entry| part == *entry || entry.ends_with('/') && part.starts_with(entry));
+        let demo = DEMO_FILES.iter().any(|entry| part == *entry || entry.ends_with('/') && part.starts_with(entry));
         if !demo {
             complaints.extend(engine_names(&file.path, file.text()));
         }
@@ -156,8 +141,5 @@ fn a_wrong_arrow_is_seen() {
 #[test]
 fn an_import_of_the_engine_is_seen() {
     let source = "//! herdcache in words\nuse herdfeed::Line;\nuse herdcache::Cache;\nconst S: &str = \"herdlab\";";
-    assert_eq!(
-        engine_names("a.rs", source),
-        ["a.rs:3 names herdcache; the dashboard knows the feed only"]
-    );
+    assert_eq!(engine_names("a.rs", source), ["a.rs:3 names herdcache; the dashboard knows the feed only"]);
 }

@@ -8,33 +8,24 @@ use crate::tree;
 /// The lines of one table, without the comments; empty when the table is missing.
 pub(crate) fn table<'a>(manifest: &'a str, name: &str) -> Vec<&'a str> {
     let head = format!("[{name}]");
-    let lines = manifest
-        .lines()
-        .map(|line| line.split(" #").next().unwrap_or("").trim());
+    let lines = manifest.lines().map(|line| line.split(" #").next().unwrap_or("").trim());
     let inside = lines.skip_while(|line| *line != head).skip(1);
-    inside
-        .take_while(|line| !line.starts_with('['))
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .collect()
+    inside.take_while(|line| !line.starts_with('[')).filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
 }
 
 /// Complaints about one member's manifest.
 fn manifest_complaints(path: &str, manifest: &str, shared: &[&str]) -> Vec<String> {
     let mut complaints = Vec::new();
     let squeezed = |line: &&str| line.replace(' ', "");
-    if !table(manifest, "lints")
-        .iter()
-        .any(|line| squeezed(line) == "workspace=true")
-    {
+    if !table(manifest, "lints").iter().any(|line| squeezed(line) == "workspace=true") {
         complaints.push(format!("{path}: add `[lints]` with `workspace = true`"));
     }
     for kind in ["dependencies", "dev-dependencies", "build-dependencies"] {
         for line in table(manifest, kind) {
             let name = line.split(['=', '.', ' ']).next().unwrap_or("");
             if shared.contains(&name) && !squeezed(&line).contains("workspace=true") {
-                complaints.push(format!(
-                    "{path}: take `{name}` from the workspace, so that all members use one version"
-                ));
+                complaints
+                    .push(format!("{path}: take `{name}` from the workspace, so that all members use one version"));
             }
         }
     }
@@ -49,10 +40,7 @@ fn members_follow_the_workspace() {
     let mut complaints = Vec::new();
     let mut members = 0;
     for file in tree::files() {
-        if file
-            .member()
-            .is_some_and(|member| file.path == format!("{member}/Cargo.toml"))
-        {
+        if file.member().is_some_and(|member| file.path == format!("{member}/Cargo.toml")) {
             members += 1;
             complaints.extend(manifest_complaints(&file.path, file.text(), &shared));
         }

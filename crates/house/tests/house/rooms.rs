@@ -108,9 +108,7 @@ fn room_complaints(part: &str, source: &str) -> Vec<String> {
                 "{part}:{line} room `{room}` uses `{name}`: pass a value, or let the corridor join them"
             ));
         } else if name == "*" || name.starts_with(char::is_uppercase) {
-            complaints.push(format!(
-                "{part}:{line} room `{room}` uses `crate::{name}`: name the module it comes from"
-            ));
+            complaints.push(format!("{part}:{line} room `{room}` uses `crate::{name}`: name the module it comes from"));
         }
     }
     complaints
@@ -137,10 +135,7 @@ fn clock_complaints(part: &str, source: &str) -> Vec<String> {
 fn over_the_engine(check: impl Fn(&str, &str) -> Vec<String>) -> Vec<String> {
     let mut complaints = Vec::new();
     for file in tree::rust_files() {
-        let part = file
-            .path
-            .strip_prefix("crates/herdcache/src/")
-            .filter(|part| !part.ends_with("tests.rs"));
+        let part = file.path.strip_prefix("crates/herdcache/src/").filter(|part| !part.ends_with("tests.rs"));
         complaints.extend(part.map(|part| check(part, file.text())).unwrap_or_default());
     }
     complaints
@@ -154,11 +149,7 @@ fn rooms_do_not_know_each_other() {
 #[test]
 fn the_engine_reads_time_in_one_place() {
     let check = |part: &str, source: &str| {
-        if part == CLOCK {
-            Vec::new()
-        } else {
-            clock_complaints(part, source)
-        }
+        if part == CLOCK { Vec::new() } else { clock_complaints(part, source) }
     };
     tree::report(&over_the_engine(check));
 }
@@ -167,10 +158,7 @@ fn the_engine_reads_time_in_one_place() {
 fn a_second_clock_is_seen() {
     let source = "fn f() {\n let a = std::time::Instant::now();\n}\n#[cfg(test)]\nmod tests { fn g() { Instant::now(); } }\n\
                   // SystemTime::now\nfn h(now: Instant) {}";
-    assert_eq!(
-        clock_complaints("gate.rs", source),
-        ["gate.rs:2 reads the machine's time: ask clock.rs"]
-    );
+    assert_eq!(clock_complaints("gate.rs", source), ["gate.rs:2 reads the machine's time: ask clock.rs"]);
 }
 
 #[test]

@@ -35,26 +35,13 @@ fn is_id(text: &str) -> bool {
 /// The rules that the document lists.
 fn listed(page: &str) -> Vec<Rule> {
     let row = |line: &str| {
-        let cells: Vec<_> = line
-            .strip_prefix('|')?
-            .strip_suffix('|')?
-            .split('|')
-            .map(str::trim)
-            .collect();
+        let cells: Vec<_> = line.strip_prefix('|')?.strip_suffix('|')?.split('|').map(str::trim).collect();
         let [id, sentence, state, places] = cells[..] else {
             return None;
         };
-        let places = places
-            .split(',')
-            .map(|place| place.trim().trim_matches('`'))
-            .filter(|place| place.contains('/'));
+        let places = places.split(',').map(|place| place.trim().trim_matches('`')).filter(|place| place.contains('/'));
         let places = places.map(str::to_owned).collect();
-        is_id(id).then(|| Rule {
-            id: id.to_owned(),
-            sentence: sentence.to_owned(),
-            state: state.to_owned(),
-            places,
-        })
+        is_id(id).then(|| Rule { id: id.to_owned(), sentence: sentence.to_owned(), state: state.to_owned(), places })
     };
     page.lines().filter_map(row).collect()
 }
@@ -65,19 +52,10 @@ fn named(source: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for at in 0..tokens.len() {
         let Some(name) = test_name(&tokens, at) else { continue };
-        let heads = tokens[name]
-            .text
-            .split('_')
-            .map(str::to_uppercase)
-            .take_while(|head| is_id(head));
+        let heads = tokens[name].text.split('_').map(str::to_uppercase).take_while(|head| is_id(head));
         found.extend(heads);
-        let above = tokens[..at]
-            .iter()
-            .rev()
-            .take_while(|token| token.kind == Kind::Comment);
-        let inside = tokens[at..=item_end(&tokens, name)]
-            .iter()
-            .filter(|token| token.kind == Kind::Comment);
+        let above = tokens[..at].iter().rev().take_while(|token| token.kind == Kind::Comment);
+        let inside = tokens[at..=item_end(&tokens, name)].iter().filter(|token| token.kind == Kind::Comment);
         let comments = above.chain(inside).filter(|token| !token.text.starts_with("//!"));
         found.extend(comments.flat_map(|token| ids_in(token.text)));
     }
@@ -87,11 +65,7 @@ fn named(source: &str) -> BTreeSet<String> {
 /// Position of a test's name, when its attribute begins at `at`.
 fn test_name(tokens: &[Token<'_>], at: usize) -> Option<usize> {
     let begins = |at: usize| tokens[at].is("#") && tokens.get(at + 1).is_some_and(|token| token.is("["));
-    let is_test = |at: usize| {
-        tokens[at..matching(tokens, at + 1)]
-            .iter()
-            .any(|token| token.is("test"))
-    };
+    let is_test = |at: usize| tokens[at..matching(tokens, at + 1)].iter().any(|token| token.is("test"));
     let follows_another = tokens[..at].iter().rev().find(|token| token.kind != Kind::Comment);
     // Only the first attribute of an item starts a search, so that comments above all of them count.
     if !begins(at) || follows_another.is_some_and(|token| token.is("]")) {
@@ -113,10 +87,7 @@ fn test_name(tokens: &[Token<'_>], at: usize) -> Option<usize> {
 }
 
 fn ids_in(comment: &str) -> impl Iterator<Item = String> {
-    comment
-        .split(|c: char| !c.is_alphanumeric() && c != '_')
-        .filter(|word| is_id(word))
-        .map(str::to_owned)
+    comment.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| is_id(word)).map(str::to_owned)
 }
 
 /// Complaints about a document, given which files' tests name which id.
@@ -137,10 +108,7 @@ fn rules_complaints(rules: &[Rule], named: &BTreeMap<String, BTreeSet<String>>) 
             "held" | "planned" => {}
             other => complaints.push(format!("{id} is `{other}`: say held or planned")),
         }
-        let wrong = rule
-            .places
-            .iter()
-            .filter(|place| !tested.is_some_and(|files| files.contains(*place)));
+        let wrong = rule.places.iter().filter(|place| !tested.is_some_and(|files| files.contains(*place)));
         complaints
             .extend(wrong.map(|place| format!("{id} is said to be tested in {place}, but no test there names it")));
     }
@@ -160,18 +128,10 @@ fn with_places(page: &str, named: &BTreeMap<String, BTreeSet<String>>) -> String
     for line in page.lines() {
         match listed(line).first() {
             Some(rule) => {
-                let files = named
-                    .get(&rule.id)
-                    .into_iter()
-                    .flatten()
-                    .map(|file| format!("`{file}`"));
+                let files = named.get(&rule.id).into_iter().flatten().map(|file| format!("`{file}`"));
                 let files = files.collect::<Vec<_>>().join(", ");
                 let files = if files.is_empty() { "–" } else { &files };
-                let _ = write!(
-                    written,
-                    "| {} | {} | {} | {files} |",
-                    rule.id, rule.sentence, rule.state
-                );
+                let _ = write!(written, "| {} | {} | {} | {files} |", rule.id, rule.sentence, rule.state);
             }
             None => written.push_str(line),
         }
@@ -184,10 +144,7 @@ fn with_places(page: &str, named: &BTreeMap<String, BTreeSet<String>>) -> String
 fn every_held_rule_has_a_test_and_every_tested_rule_is_listed() {
     let mut by_id: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     // This crate tests the check, not the rules.
-    for file in tree::rust_files()
-        .iter()
-        .filter(|file| file.member().is_some_and(|m| m != "crates/house"))
-    {
+    for file in tree::rust_files().iter().filter(|file| file.member().is_some_and(|m| m != "crates/house")) {
         for id in named(file.text()) {
             by_id.entry(id).or_default().insert(file.path.clone());
         }
@@ -198,10 +155,7 @@ fn every_held_rule_has_a_test_and_every_tested_rule_is_listed() {
     }
     let rules = listed(&tree::read(PAGE).expect("docs/rules.md is there"));
     let planned = rules.iter().filter(|rule| rule.state == "planned");
-    let could_flip: Vec<_> = planned
-        .filter(|r| by_id.contains_key(&r.id))
-        .map(|r| r.id.as_str())
-        .collect();
+    let could_flip: Vec<_> = planned.filter(|r| by_id.contains_key(&r.id)).map(|r| r.id.as_str()).collect();
     eprintln!("{} rules; planned, but named by a test: {could_flip:?}", rules.len());
     tree::report(&rules_complaints(&rules, &by_id));
 }
@@ -210,10 +164,7 @@ fn every_held_rule_has_a_test_and_every_tested_rule_is_listed() {
 fn ids_are_found_where_tests_name_them() {
     let source = "//! L7 in the head\n/// K1: above\n#[test]\n#[should_panic]\nfn s3_l2_name_e1() {\n  // F4: inside\n  let x = \"G1\";\n}\n\
                   /// Z9 of no test\nfn a1_helper() { /* A2 */ }\nproptest! { #[tokio::test(start_paused = true)]\n async fn t1_b() { /* P99, UTF-8, Q1, XS3 */ } }";
-    assert_eq!(
-        named(source).into_iter().collect::<Vec<_>>(),
-        ["F4", "K1", "L2", "S3", "T1"]
-    );
+    assert_eq!(named(source).into_iter().collect::<Vec<_>>(), ["F4", "K1", "L2", "S3", "T1"]);
 }
 
 #[test]

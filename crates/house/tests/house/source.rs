@@ -52,10 +52,7 @@ pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
 
 /// The tokens without the comments.
 pub(crate) fn code(text: &str) -> Vec<Token<'_>> {
-    tokens(text)
-        .into_iter()
-        .filter(|token| token.kind != Kind::Comment)
-        .collect()
+    tokens(text).into_iter().filter(|token| token.kind != Kind::Comment).collect()
 }
 
 /// Kind and length in bytes of what `rest` begins with; no kind for a space.
@@ -86,8 +83,7 @@ fn next(rest: &str, first: char) -> (Option<Kind>, usize) {
 }
 
 fn word(rest: &str) -> usize {
-    rest.find(|c: char| !c.is_alphanumeric() && c != '_')
-        .unwrap_or(rest.len())
+    rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len())
 }
 
 fn block_comment(rest: &str) -> usize {
@@ -111,9 +107,7 @@ fn block_comment(rest: &str) -> usize {
 
 /// Length of a string literal of any spelling, when `rest` begins with one.
 fn string(rest: &str) -> Option<usize> {
-    let prefix = rest
-        .find(|c| !matches!(c, 'b' | 'c' | 'r'))
-        .filter(|length| *length <= 2)?;
+    let prefix = rest.find(|c| !matches!(c, 'b' | 'c' | 'r')).filter(|length| *length <= 2)?;
     let body = &rest[prefix..];
     if rest[..prefix].ends_with('r') {
         let hashes = body.find(|c| c != '#')?;
@@ -206,11 +200,7 @@ pub(crate) fn functions<'a>(code: &[Token<'a>]) -> Vec<Function<'a>> {
         }
         let end = item_end(code, at);
         if code[end].is("}") {
-            found.push(Function {
-                name: code[at + 1].text,
-                first: code[at].line,
-                last: code[end].line,
-            });
+            found.push(Function { name: code[at + 1].text, first: code[at].line, last: code[end].line });
         }
     }
     found
@@ -269,19 +259,13 @@ mod tests {
             "}",
         ];
         assert_eq!(texts(source), expected);
-        assert_eq!(
-            texts("r#type 0..1_u8 break"),
-            ["r#type", "0", ".", ".", "1_u8", "break"]
-        );
+        assert_eq!(texts("r#type 0..1_u8 break"), ["r#type", "0", ".", ".", "1_u8", "break"]);
     }
 
     #[test]
     fn functions_are_found_with_their_lines() {
         let source = "trait T { fn a(&self); }\nfn b(x: [u8; 2]) -> fn(u8) {\n  '}';\n}\nmacro! { fn c() {} }";
-        let found: Vec<_> = functions(&code(source))
-            .iter()
-            .map(|f| (f.name.to_owned(), f.first, f.last))
-            .collect();
+        let found: Vec<_> = functions(&code(source)).iter().map(|f| (f.name.to_owned(), f.first, f.last)).collect();
         assert_eq!(found, [("b".to_owned(), 2, 4), ("c".to_owned(), 5, 5)]);
     }
 

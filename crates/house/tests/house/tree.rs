@@ -36,8 +36,7 @@ impl File {
 pub(crate) fn root() -> PathBuf {
     let here = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
     let root = PathBuf::from(here).join("../..");
-    root.canonicalize()
-        .unwrap_or_else(|e| panic!("no repository at {}: {e}", root.display()))
+    root.canonicalize().unwrap_or_else(|e| panic!("no repository at {}: {e}", root.display()))
 }
 
 /// Every file that is tracked, or new and not ignored.
@@ -52,10 +51,7 @@ pub(crate) fn files() -> Vec<File> {
         .into_iter()
         .filter_map(|path| {
             let bytes = std::fs::read(root.join(path)).ok()?;
-            Some(File {
-                path: path.to_owned(),
-                text: String::from_utf8(bytes).ok(),
-            })
+            Some(File { path: path.to_owned(), text: String::from_utf8(bytes).ok() })
         })
         .collect()
 }
@@ -73,15 +69,8 @@ pub(crate) fn read(path: &str) -> Option<String> {
 
 /// What a command run at the root prints.
 pub(crate) fn output(command: &mut Command) -> String {
-    let done = command
-        .current_dir(root())
-        .output()
-        .unwrap_or_else(|e| panic!("{command:?}: {e}"));
-    assert!(
-        done.status.success(),
-        "{command:?} failed:\n{}",
-        String::from_utf8_lossy(&done.stderr)
-    );
+    let done = command.current_dir(root()).output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    assert!(done.status.success(), "{command:?} failed:\n{}", String::from_utf8_lossy(&done.stderr));
     String::from_utf8_lossy(&done.stdout).into_owned()
 }
 
@@ -92,12 +81,7 @@ pub(crate) fn cargo() -> Command {
 
 /// Fails with all complaints at once, since fixing them one a run is tedious.
 pub(crate) fn report(complaints: &[String]) {
-    assert!(
-        complaints.is_empty(),
-        "{} complaint(s):\n  {}",
-        complaints.len(),
-        complaints.join("\n  ")
-    );
+    assert!(complaints.is_empty(), "{} complaint(s):\n  {}", complaints.len(), complaints.join("\n  "));
 }
 
 /// Compares a generated page with the one in the tree, or rewrites it when
@@ -120,14 +104,7 @@ pub(crate) fn compare(path: &str, expected: &str) {
 
 #[test]
 fn members_are_named_by_their_folder() {
-    let member = |path: &str| {
-        File {
-            path: path.to_owned(),
-            text: None,
-        }
-        .member()
-        .map(str::to_owned)
-    };
+    let member = |path: &str| File { path: path.to_owned(), text: None }.member().map(str::to_owned);
     assert_eq!(member("crates/herdtop/src/lib.rs").as_deref(), Some("crates/herdtop"));
     assert_eq!(member("examples/shop/src/main.rs").as_deref(), Some("examples/shop"));
     assert_eq!(member("docs/adr/0001.md"), None);

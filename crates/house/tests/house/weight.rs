@@ -16,19 +16,8 @@ const WITH_FEED: usize = 49;
 
 /// Different crates in what `cargo tree --prefix none` prints.
 fn crates(printed: &str) -> usize {
-    let name = |line: &str| {
-        line.trim_end_matches(" (*)")
-            .split_whitespace()
-            .take(2)
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
-    printed
-        .lines()
-        .filter(|line| !line.trim().is_empty())
-        .map(name)
-        .collect::<BTreeSet<_>>()
-        .len()
+    let name = |line: &str| line.trim_end_matches(" (*)").split_whitespace().take(2).collect::<Vec<_>>().join(" ");
+    printed.lines().filter(|line| !line.trim().is_empty()).map(name).collect::<BTreeSet<_>>().len()
 }
 
 fn count(features: &[&str]) -> usize {
@@ -50,10 +39,7 @@ fn the_engine_is_as_light_as_stated() {
     eprintln!("herdcache by default: {found} crates, stated {DEFAULT}");
     complaints.extend(too_heavy("by default", found, DEFAULT));
     let manifest = tree::read("crates/herdcache/Cargo.toml").expect("herdcache has a manifest");
-    if table(&manifest, "features")
-        .iter()
-        .any(|line| line.starts_with("feed ") || line.starts_with("feed="))
-    {
+    if table(&manifest, "features").iter().any(|line| line.starts_with("feed ") || line.starts_with("feed=")) {
         let found = count(&["--features", "feed"]);
         eprintln!("herdcache with the feed: {found} crates, stated {WITH_FEED}");
         complaints.extend(too_heavy("with `feed`", found, WITH_FEED));
@@ -67,10 +53,7 @@ fn the_readme_states_the_weight() {
     let Some(readme) = tree::read("README.md") else { return };
     let missing = [DEFAULT, WITH_FEED].map(|number| format!("{number} crates"));
     let missing: Vec<_> = missing.iter().filter(|text| !readme.contains(*text)).collect();
-    assert!(
-        missing.is_empty(),
-        "README.md must say {missing:?}, as held in crates/house/tests/house/weight.rs"
-    );
+    assert!(missing.is_empty(), "README.md must say {missing:?}, as held in crates/house/tests/house/weight.rs");
 }
 
 #[test]

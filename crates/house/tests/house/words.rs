@@ -45,11 +45,7 @@ fn declared(source: &str) -> Vec<Set> {
 
 /// Reads one set: comments collect until the word they describe comes.
 fn set(tokens: &[Token<'_>]) -> Set {
-    let mut set = Set {
-        name: String::new(),
-        about: String::new(),
-        values: Vec::new(),
-    };
+    let mut set = Set { name: String::new(), about: String::new(), values: Vec::new() };
     let (mut doc, mut at) = (String::new(), 0);
     while let Some(token) = tokens.get(at) {
         at += 1;
@@ -66,10 +62,7 @@ fn set(tokens: &[Token<'_>]) -> Set {
                 set.about = plain(&std::mem::take(&mut doc));
             }
             Kind::Literal => {
-                set.values.push((
-                    token.text.trim_matches('"').to_owned(),
-                    plain(&std::mem::take(&mut doc)),
-                ));
+                set.values.push((token.text.trim_matches('"').to_owned(), plain(&std::mem::take(&mut doc))));
             }
             Kind::Mark if token.text == "}" => break,
             Kind::Word | Kind::Mark | Kind::Lifetime => {}
@@ -90,11 +83,7 @@ fn page(sets: &[Set]) -> String {
          These labels are the only ones that counters, the feed, screens, metrics and dashboards use.\n",
     );
     for set in sets {
-        let _ = write!(
-            page,
-            "\n## {}\n\n{}\n\n| label | meaning |\n|---|---|\n",
-            set.name, set.about
-        );
+        let _ = write!(page, "\n## {}\n\n{}\n\n| label | meaning |\n|---|---|\n", set.name, set.about);
         for (label, meaning) in &set.values {
             let _ = writeln!(page, "| `{label}` | {} |", meaning.replace('|', "\\|"));
         }
@@ -105,15 +94,9 @@ fn page(sets: &[Set]) -> String {
 #[test]
 fn every_word_is_on_the_page() {
     let sets = declared(&tree::read(SOURCE).expect("herdfeed has its words"));
-    let found: Vec<_> = sets
-        .iter()
-        .map(|s| (s.name.as_str(), s.values.iter().map(|v| v.0.as_str()).collect()))
-        .collect();
-    assert_eq!(
-        found,
-        compiled(),
-        "a set in {SOURCE} is not in the list of this test, or the other way round"
-    );
+    let found: Vec<_> =
+        sets.iter().map(|s| (s.name.as_str(), s.values.iter().map(|v| v.0.as_str()).collect())).collect();
+    assert_eq!(found, compiled(), "a set in {SOURCE} is not in the list of this test, or the other way round");
     tree::compare(PAGE, &page(&sets));
 }
 
@@ -123,9 +106,6 @@ fn a_set_is_read_with_its_meanings() {
                   End { /// Good.\n Good = \"good\",\n // why\n /// Bad | ugly.\n Bad = \"bad\", }\n}\nfn f() {}";
     let sets = declared(source);
     assert_eq!(sets.len(), 1);
-    assert_eq!(
-        (sets[0].name.as_str(), sets[0].about.as_str()),
-        ("End", "What `it` is, in two lines.")
-    );
+    assert_eq!((sets[0].name.as_str(), sets[0].about.as_str()), ("End", "What `it` is, in two lines."));
     assert!(page(&sets).contains("| `good` | Good. |\n| `bad` | Bad \\| ugly. |\n"));
 }

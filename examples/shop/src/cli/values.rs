@@ -61,13 +61,7 @@ mod tests {
 
     #[test]
     fn durations_are_read_with_their_unit() {
-        for (text, millis) in [
-            ("0s", 0),
-            ("250ms", 250),
-            ("1.5s", 1_500),
-            ("5m", 300_000),
-            ("1h", 3_600_000),
-        ] {
+        for (text, millis) in [("0s", 0), ("250ms", 250), ("1.5s", 1_500), ("5m", 300_000), ("1h", 3_600_000)] {
             assert_eq!(duration(text), Ok(Duration::from_millis(millis)), "{text}");
         }
         for text in ["", "s", "30", "-1s", "1y", "NaNs", "infs", "25h", "1 s"] {

@@ -43,24 +43,12 @@ const KINDS: [[&str; 3]; 5] = [
 /// Creates the database at `path` with `products` products.
 pub(crate) fn create(path: &Path, products: u32) -> Result<(), OpenError> {
     if products < FEWEST_PRODUCTS {
-        return Err(OpenError::TooSmall {
-            asked: products,
-            least: FEWEST_PRODUCTS,
-        });
+        return Err(OpenError::TooSmall { asked: products, least: FEWEST_PRODUCTS });
     }
-    let io = |source| OpenError::Io {
-        path: path.to_owned(),
-        source,
-    };
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
+    let io = |source| OpenError::Io { path: path.to_owned(), source };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // Dropping the temporary file removes it, so that no failure leaves one behind.
-    let file = tempfile::Builder::new()
-        .prefix(".shop-")
-        .tempfile_in(folder)
-        .map_err(io)?;
+    let file = tempfile::Builder::new().prefix(".shop-").tempfile_in(folder).map_err(io)?;
     fill(file.path(), products).map_err(|source| OpenError::from_sqlite(path, source))?;
     file.as_file().sync_all().map_err(io)?;
     match file.persist_noclobber(path) {
@@ -78,17 +66,11 @@ fn fill(path: &Path, products: u32) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     transaction.execute_batch(TABLES)?;
     for tenant in Tenant::ALL {
-        transaction.execute(
-            "INSERT INTO tenants VALUES (?1, ?2)",
-            params![tenant.name(), tenant.percent()],
-        )?;
+        transaction.execute("INSERT INTO tenants VALUES (?1, ?2)", params![tenant.name(), tenant.percent()])?;
     }
     for (kind, names) in (0_u32..).zip(KINDS) {
         for (locale, name) in crate::product::Locale::ALL.into_iter().zip(names) {
-            transaction.execute(
-                "INSERT INTO kinds VALUES (?1, ?2, ?3)",
-                params![kind, locale.tag(), name],
-            )?;
+            transaction.execute("INSERT INTO kinds VALUES (?1, ?2, ?3)", params![kind, locale.tag(), name])?;
         }
     }
     insert_rows(&transaction, products)?;

@@ -95,10 +95,7 @@ impl OpenError {
         let path = path.to_owned();
         match source.sqlite_error_code() {
             Some(rusqlite::ErrorCode::NotADatabase) => Self::NotSqlite { path },
-            Some(rusqlite::ErrorCode::DatabaseCorrupt) => Self::Damaged {
-                path,
-                what: source.to_string(),
-            },
+            Some(rusqlite::ErrorCode::DatabaseCorrupt) => Self::Damaged { path, what: source.to_string() },
             _ => Self::Sqlite { path, source },
         }
     }

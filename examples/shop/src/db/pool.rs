@@ -78,9 +78,7 @@ impl Pool {
             size: size as u64,
             products,
         };
-        Self {
-            shared: Arc::new(shared),
-        }
+        Self { shared: Arc::new(shared) }
     }
 
     /// Takes a connection, waiting for one at most `limit`.
@@ -101,11 +99,7 @@ impl Pool {
         };
         let connection = self.shared.idle.lock().pop().ok_or(DbError::NoConnection { limit })?;
         self.shared.usage.lock().taken(began.elapsed());
-        Ok(Pooled {
-            connection: Some(connection),
-            shared: Arc::clone(&self.shared),
-            _place: place,
-        })
+        Ok(Pooled { connection: Some(connection), shared: Arc::clone(&self.shared), _place: place })
     }
 
     async fn wait_for_place(&self, places: Arc<Semaphore>, limit: Duration) -> Result<OwnedSemaphorePermit, DbError> {

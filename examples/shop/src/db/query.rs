@@ -30,11 +30,7 @@ WHERE b.bundle_id = ?1";
 ///
 /// See [`Pooled::run`].
 pub fn product(link: &mut Pooled, key: ProductKey, deadline: Instant) -> Result<Option<Product>, DbError> {
-    let kind = if key.is_bundle() {
-        QueryKind::Bundle
-    } else {
-        QueryKind::Ordinary
-    };
+    let kind = if key.is_bundle() { QueryKind::Bundle } else { QueryKind::Ordinary };
     link.run(kind, deadline, |connection| {
         let Some(mut product) = read_product(connection, key)? else {
             return Ok(None);
@@ -68,12 +64,7 @@ fn read_product(connection: &Connection, key: ProductKey) -> rusqlite::Result<Op
 fn read_parts(connection: &Connection, bundle: u32) -> rusqlite::Result<Parts> {
     connection
         .prepare_cached(PARTS)?
-        .query_row(params![bundle, PART_US], |row| {
-            Ok(Parts {
-                count: row.get(0)?,
-                list_cents: row.get(1)?,
-            })
-        })
+        .query_row(params![bundle, PART_US], |row| Ok(Parts { count: row.get(0)?, list_cents: row.get(1)? }))
 }
 
 /// Order `id`; `None` if there is none. Takes about 1 ms.
@@ -85,13 +76,7 @@ pub fn order(link: &mut Pooled, id: u32, deadline: Instant) -> Result<Option<Ord
     link.run(QueryKind::Orders, deadline, |connection| {
         connection
             .prepare_cached("SELECT product_id, quantity, storage_wait(?2) FROM orders WHERE id = ?1")?
-            .query_row(params![id, ROW_US], |row| {
-                Ok(Order {
-                    id,
-                    product_id: row.get(0)?,
-                    quantity: row.get(1)?,
-                })
-            })
+            .query_row(params![id, ROW_US], |row| Ok(Order { id, product_id: row.get(0)?, quantity: row.get(1)? }))
             .optional()
     })
 }

@@ -18,22 +18,11 @@ pub(crate) fn verify(path: &Path) -> Result<u32, OpenError> {
     let found = number("PRAGMA application_id").map_err(sqlite)?;
     let schema = number("PRAGMA user_version").map_err(sqlite)?;
     if (found, schema) != (APPLICATION_ID, SCHEMA) {
-        return Err(OpenError::Foreign {
-            path: path.to_owned(),
-            found,
-            schema,
-        });
+        return Err(OpenError::Foreign { path: path.to_owned(), found, schema });
     }
-    let what: String = connection
-        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
-        .map_err(sqlite)?;
+    let what: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(sqlite)?;
     if what != "ok" {
-        return Err(OpenError::Damaged {
-            path: path.to_owned(),
-            what,
-        });
+        return Err(OpenError::Damaged { path: path.to_owned(), what });
     }
-    connection
-        .query_row("SELECT max(id) FROM products", [], |row| row.get(0))
-        .map_err(sqlite)
+    connection.query_row("SELECT max(id) FROM products", [], |row| row.get(0)).map_err(sqlite)
 }

@@ -1,6 +1,6 @@
 //! `GET /products/{id}` through the cache, and `POST /products/{id}/price` around it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
@@ -19,6 +19,9 @@ use crate::stats::Stats;
 
 /// Highest price in cents: a million.
 const HIGHEST_PRICE: u64 = 100_000_000;
+
+/// Limit of a price change in the database, its wait for another writer included.
+const WRITE_LIMIT: Duration = Duration::from_secs(5);
 
 /// The query of a product request. The tenant has no default: whoever forgets it
 /// must not see somebody else's prices.
@@ -60,23 +63,14 @@ fn key(
 ) -> Result<ProductKey, Refusal> {
     let id = number(id)?;
     let Query(view) = view.map_err(|error| Refusal::bad_input(&error.body_text()))?;
-    Ok(ProductKey {
-        tenant: view.tenant,
-        id,
-        locale: view.locale,
-        tier: view.tier,
-        audience: view.audience,
-    })
+    Ok(ProductKey { tenant: view.tenant, id, locale: view.locale, tier: view.tier, audience: view.audience })
 }
 
 /// The number in a path.
 pub(crate) fn number(id: &Result<Path<u32>, PathRejection>) -> Result<u32, Refusal> {
     match id {
         Ok(Path(id)) if *id > 0 => Ok(*id),
-        Ok(_) | Err(_) => Err(Refusal::BadInput(format!(
-            "the number in the path must be from 1 to {}",
-            u32::MAX
-        ))),
+        Ok(_) | Err(_) => Err(Refusal::BadInput(format!("the number in the path must be from 1 to {}", u32::MAX))),
     }
 }
 
@@ -130,16 +124,10 @@ pub(crate) async fn change_price(
     let id = number(&id)?;
     let Json(NewPrice { price_cents }) = body.map_err(|error| Refusal::bad_input(&error.body_text()))?;
     if !(1..=HIGHEST_PRICE).contains(&price_cents) {
-        return Err(Refusal::BadInput(format!(
-            "price_cents must be from 1 to {HIGHEST_PRICE}"
-        )));
+        return Err(Refusal::BadInput(format!("price_cents must be from 1 to {HIGHEST_PRICE}")));
     }
-    let deadline = Instant::now() + app.acquire_timeout;
-    let mut link = app
-        .pool
-        .acquire(app.acquire_timeout)
-        .await
-        .map_err(|error| Refusal::of_query(&error))?;
+    let mut link = app.pool.acquire(app.acquire_timeout).await.map_err(|error| Refusal::of_query(&error))?;
+    let deadline = Instant::now() + WRITE_LIMIT;
     let products = app.products.clone();
     // Write first, invalidate after: a load that read the old row is then discarded. Both happen in one
     // blocking task, which runs to its end even if the client goes away between them.
@@ -157,9 +145,5 @@ pub(crate) async fn change_price(
     if invalidated.is_empty() {
         return Err(Refusal::NotFound);
     }
-    Ok(Json(Changed {
-        id,
-        price_cents,
-        invalidated,
-    }))
+    Ok(Json(Changed { id, price_cents, invalidated }))
 }

@@ -39,10 +39,9 @@ impl Refusal {
             return Self::Busy { why, retry_in };
         }
         match error {
-            GetError::Closed => Self::Busy {
-                why: "the shop is shutting down".to_owned(),
-                retry_in: Duration::from_secs(1),
-            },
+            GetError::Closed => {
+                Self::Busy { why: "the shop is shutting down".to_owned(), retry_in: Duration::from_secs(1) }
+            }
             // What the database said stays inside: it may name files and statements.
             _ => Self::NoAnswer("the product could not be loaded"),
         }

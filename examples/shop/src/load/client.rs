@@ -39,9 +39,7 @@ impl Target {
         let uri: Uri = text.parse().map_err(|_| wrong())?;
         let plain = uri.scheme_str() == Some("http") && matches!(uri.path(), "" | "/") && uri.query().is_none();
         let authority = uri.authority().filter(|_| plain).ok_or_else(wrong)?;
-        Ok(Self {
-            authority: format!("{}:{}", authority.host(), authority.port_u16().unwrap_or(80)),
-        })
+        Ok(Self { authority: format!("{}:{}", authority.host(), authority.port_u16().unwrap_or(80)) })
     }
 }
 
@@ -110,12 +108,7 @@ pub(crate) struct Client {
 impl Client {
     /// A client with at most `connections` connections, which gives up on a request after `limit`.
     pub(crate) fn new(target: Target, connections: u32, limit: Duration) -> Arc<Self> {
-        Arc::new(Self {
-            target,
-            limit,
-            places: Semaphore::new(connections as usize),
-            idle: Mutex::default(),
-        })
+        Arc::new(Self { target, limit, places: Semaphore::new(connections as usize), idle: Mutex::default() })
     }
 
     /// Asks for `path` and reads the answer to its end.
@@ -127,9 +120,7 @@ impl Client {
             return Err(timed_out());
         };
         let sent_at = Instant::now();
-        timeout_at(give_up, self.exchange(path, sent_at))
-            .await
-            .map_err(|_| timed_out())?
+        timeout_at(give_up, self.exchange(path, sent_at)).await.map_err(|_| timed_out())?
     }
 
     async fn exchange(&self, path: &str, sent_at: Instant) -> Result<Reply, AskError> {
@@ -140,22 +131,10 @@ impl Client {
             .map_err(|_| AskError::NotAShop)?;
         let response = sender.send_request(request).await.map_err(AskError::Broken)?;
         let status = response.status().as_u16();
-        let outcome = response
-            .headers()
-            .get("x-outcome")
-            .and_then(|value| value.to_str().ok())
-            .map(str::to_owned);
-        let body = Limited::new(response.into_body(), LARGEST_ANSWER)
-            .collect()
-            .await
-            .map_err(|_| AskError::Body)?;
+        let outcome = response.headers().get("x-outcome").and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let body = Limited::new(response.into_body(), LARGEST_ANSWER).collect().await.map_err(|_| AskError::Body)?;
         self.idle.lock().push(sender);
-        Ok(Reply {
-            status,
-            outcome,
-            body: body.to_bytes(),
-            sent_at,
-        })
+        Ok(Reply { status, outcome, body: body.to_bytes(), sent_at })
     }
 
     /// An idle connection that still works, or a new one.
@@ -168,9 +147,7 @@ impl Client {
                 return Ok(sender);
             }
         }
-        let stream = TcpStream::connect(&self.target.authority)
-            .await
-            .map_err(AskError::Connect)?;
+        let stream = TcpStream::connect(&self.target.authority).await.map_err(AskError::Connect)?;
         stream.set_nodelay(true).map_err(AskError::Connect)?;
         let (sender, driver) = http1::handshake(TokioIo::new(stream)).await.map_err(AskError::Broken)?;
         // It ends when the sender is dropped or the shop hangs up; the sender then learns of it.
@@ -185,19 +162,10 @@ mod tests {
 
     #[test]
     fn a_target_is_a_host_and_a_port() {
-        assert_eq!(
-            Target::parse("http://127.0.0.1:8080").unwrap().to_string(),
-            "http://127.0.0.1:8080"
-        );
+        assert_eq!(Target::parse("http://127.0.0.1:8080").unwrap().to_string(), "http://127.0.0.1:8080");
         assert_eq!(Target::parse("http://[::1]:1/").unwrap().to_string(), "http://[::1]:1");
         assert_eq!(Target::parse("http://shop").unwrap().to_string(), "http://shop:80");
-        for text in [
-            "",
-            "127.0.0.1:8080",
-            "https://shop",
-            "http://shop/path",
-            "http://shop/?q",
-        ] {
+        for text in ["", "127.0.0.1:8080", "https://shop", "http://shop/path", "http://shop/?q"] {
             assert!(Target::parse(text).is_err(), "{text}");
         }
     }

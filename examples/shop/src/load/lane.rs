@@ -32,17 +32,11 @@ pub(crate) struct Shot {
 
 impl Shot {
     pub(crate) fn hot(path: String) -> Self {
-        Self {
-            path,
-            class: Class::Hot,
-        }
+        Self { path, class: Class::Hot }
     }
 
     pub(crate) fn other(path: String) -> Self {
-        Self {
-            path,
-            class: Class::Other,
-        }
+        Self { path, class: Class::Other }
     }
 }
 
@@ -56,11 +50,7 @@ pub(crate) struct Lane {
 
 impl Lane {
     pub(crate) fn new(client: Arc<Client>) -> Self {
-        Self {
-            client,
-            record: Arc::default(),
-            open: Arc::new(Semaphore::new(MOST_OPEN as usize)),
-        }
+        Self { client, record: Arc::default(), open: Arc::new(Semaphore::new(MOST_OPEN as usize)) }
     }
 
     /// Sends `rate` requests a second, evenly spaced, for as long as `lasts`, and

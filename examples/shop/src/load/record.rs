@@ -40,10 +40,7 @@ pub(crate) struct Record {
 }
 
 impl Default for Record {
-    #[expect(
-        clippy::expect_used,
-        reason = "the bounds and the number of digits are constants that the crate accepts"
-    )]
+    #[expect(clippy::expect_used, reason = "the bounds and the number of digits are constants that the crate accepts")]
     fn default() -> Self {
         // Three digits: a latency is at most 0.1 % off.
         let all = Histogram::new_with_max(LONGEST_US, 3).expect("1 to an hour with 3 digits");
@@ -75,9 +72,7 @@ impl Record {
 
     /// A request that was due at `due` ended.
     pub(crate) fn ended(&mut self, class: Class, due: Instant, answer: &Result<Reply, AskError>) {
-        let us = u64::try_from(due.elapsed().as_micros())
-            .unwrap_or(u64::MAX)
-            .clamp(1, LONGEST_US);
+        let us = u64::try_from(due.elapsed().as_micros()).unwrap_or(u64::MAX).clamp(1, LONGEST_US);
         // A request without an answer took at least this long, so leaving it out would flatter.
         self.all.saturating_record(us);
         match class {
@@ -87,10 +82,7 @@ impl Record {
         match answer {
             Ok(reply) => {
                 *self.by_status.entry(reply.status).or_default() += 1;
-                *self
-                    .by_outcome
-                    .entry(outcome_word(reply.outcome.as_deref()))
-                    .or_default() += 1;
+                *self.by_outcome.entry(outcome_word(reply.outcome.as_deref())).or_default() += 1;
                 self.late += u64::from(reply.sent_at.saturating_duration_since(due) > LATE);
             }
             Err(error) => *self.failures.entry(error.word()).or_default() += 1,

@@ -30,12 +30,20 @@ pub struct Report {
     keys: u32,
     zipf: f64,
     hot_share: f64,
+    pub(crate) warm_up: Warmed,
     /// From the first request to the last answer.
     seconds: f64,
     products: Lane,
     hot_bundle: Latency,
     orders: Lane,
     database: Database,
+}
+
+/// What the warm-up asked for, before the measurement.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct Warmed {
+    pub(crate) asked: u32,
+    pub(crate) failed: u32,
 }
 
 /// How one kind of request was answered.
@@ -139,6 +147,7 @@ impl Report {
             keys: plan.keys,
             zipf: plan.zipf,
             hot_share: plan.hot_share,
+            warm_up: Warmed::default(),
             seconds: lasted.as_secs_f64(),
             products: Lane::from(products),
             hot_bundle: Latency::from(&products.hot),
@@ -158,20 +167,11 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            target,
-            rate_per_s,
-            keys,
-            zipf,
-            seed,
-            database,
-            ..
-        } = self;
-        writeln!(
-            f,
-            "{target}: {rate_per_s}/s for {:.1} s, {keys} keys, zipf {zipf}, seed {seed}",
-            self.seconds
-        )?;
+        let Self { target, rate_per_s, keys, zipf, seed, database, .. } = self;
+        writeln!(f, "{target}: {rate_per_s}/s for {:.1} s, {keys} keys, zipf {zipf}, seed {seed}", self.seconds)?;
+        if self.warm_up.asked > 0 {
+            writeln!(f, "warm-up     asked {}, failed {}", self.warm_up.asked, self.warm_up.failed)?;
+        }
         writeln!(f, "products    {}", self.products)?;
         writeln!(f, "  latency   {}", self.products.latency)?;
         writeln!(f, "  hot       {}", self.hot_bundle)?;
@@ -179,10 +179,7 @@ impl fmt::Display for Report {
         writeln!(f, "orders      {}", self.orders)?;
         writeln!(f, "  latency   {}", self.orders.latency)?;
         writeln!(f, "database    {database}")?;
-        writeln!(
-            f,
-            "Latencies count from when a request was due, not from when it could be sent."
-        )
+        writeln!(f, "Latencies count from when a request was due, not from when it could be sent.")
     }
 }
 
@@ -192,27 +189,14 @@ impl fmt::Display for Lane {
         if !self.failures.is_empty() {
             write!(f, ", no answer: {}", pairs(&self.failures))?;
         }
-        write!(
-            f,
-            "; late {}, open at most {}, unsent {}",
-            self.late, self.open_peak, self.unsent
-        )
+        write!(f, "; late {}, open at most {}, unsent {}", self.late, self.open_peak, self.unsent)
     }
 }
 
 impl fmt::Display for Latency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            count,
-            p50_ms,
-            p95_ms,
-            p99_ms,
-            max_ms,
-        } = self;
-        write!(
-            f,
-            "p50 {p50_ms:.1} ms  p95 {p95_ms:.1} ms  p99 {p99_ms:.1} ms  max {max_ms:.1} ms  ({count})"
-        )
+        let Self { count, p50_ms, p95_ms, p99_ms, max_ms } = self;
+        write!(f, "p50 {p50_ms:.1} ms  p95 {p95_ms:.1} ms  p99 {p99_ms:.1} ms  max {max_ms:.1} ms  ({count})")
     }
 }
 
@@ -237,9 +221,5 @@ impl fmt::Display for Database {
 
 fn pairs<K: fmt::Display>(counts: &BTreeMap<K, u64>) -> String {
     let pairs: Vec<_> = counts.iter().map(|(name, count)| format!("{name}: {count}")).collect();
-    if pairs.is_empty() {
-        "none".to_owned()
-    } else {
-        pairs.join(", ")
-    }
+    if pairs.is_empty() { "none".to_owned() } else { pairs.join(", ") }
 }

@@ -47,15 +47,9 @@ mod tests {
         }
         for rank in [0_u32, 1, 9] {
             let chance = 1.0 / (f64::from(rank + 1) * harmonic);
-            let (expected, sigma) = (
-                f64::from(draws) * chance,
-                (f64::from(draws) * chance * (1.0 - chance)).sqrt(),
-            );
+            let (expected, sigma) = (f64::from(draws) * chance, (f64::from(draws) * chance * (1.0 - chance)).sqrt());
             let got = f64::from(counts[rank as usize]);
-            assert!(
-                (got - expected).abs() < 5.0 * sigma,
-                "rank {rank}: {got} for {expected}"
-            );
+            assert!((got - expected).abs() < 5.0 * sigma, "rank {rank}: {got} for {expected}");
         }
     }
 

@@ -42,11 +42,7 @@ async fn o1_without_protection_a_herd_reaches_the_database() {
     .await;
     ask_together(&shop, "/products/1?tenant=acme", 8).await;
     let stats = shop.stats();
-    assert!(
-        stats.queries[QueryKind::Bundle] > 1,
-        "{} queries",
-        stats.queries[QueryKind::Bundle]
-    );
+    assert!(stats.queries[QueryKind::Bundle] > 1, "{} queries", stats.queries[QueryKind::Bundle]);
     assert_eq!(stats.queries[QueryKind::Bundle], shop.products.snapshot().origin_calls);
     shop.stop().await;
 }
@@ -79,8 +75,7 @@ async fn l1_at_rest_both_accounts_agree() {
     // A client that goes away while its bundle is being loaded.
     let addr = shop.addr;
     let impatient = tokio::spawn(async move { get(addr, "/products/5?tenant=initech").await });
-    shop.until("a load begins", |shop| shop.products.snapshot().origin_active == 1)
-        .await;
+    shop.until("a load begins", |shop| shop.products.snapshot().origin_active == 1).await;
     impatient.abort();
     shop.until_idle().await;
 

@@ -10,19 +10,10 @@ use crate::support::Running;
 async fn a_product_tells_its_outcome_and_age() {
     let shop = Running::start(|_| {}).await;
     let first = shop.get("/products/77?tenant=acme").await;
-    assert_eq!(
-        (first.status, first.outcome.as_deref(), first.age),
-        (200, Some("loaded"), Some(0))
-    );
+    assert_eq!((first.status, first.outcome.as_deref(), first.age), (200, Some("loaded"), Some(0)));
     assert_eq!(first.json["name"], "Chair 77");
-    let again = shop
-        .get("/products/77?tenant=acme&locale=en-GB&tier=standard&audience=public")
-        .await;
-    assert_eq!(
-        (again.status, again.outcome.as_deref()),
-        (200, Some("hit")),
-        "defaults are part of the key"
-    );
+    let again = shop.get("/products/77?tenant=acme&locale=en-GB&tier=standard&audience=public").await;
+    assert_eq!((again.status, again.outcome.as_deref()), (200, Some("hit")), "defaults are part of the key");
     assert_eq!(again.json, first.json);
     assert_eq!(shop.stats().queries[QueryKind::Ordinary], 1);
     shop.stop().await;
@@ -66,23 +57,12 @@ async fn bad_input_is_400_and_says_what_would_be_right() {
         assert_eq!(reply.status, 400, "{path}");
         assert!(reply.error().contains(says), "{path}: {}", reply.error());
     }
-    for body in [
-        "",
-        "{",
-        "{}",
-        r#"{"price_cents": 0}"#,
-        r#"{"price_cents": -1}"#,
-        r#"{"price_cents": 1, "x": 2}"#,
-    ] {
+    for body in ["", "{", "{}", r#"{"price_cents": 0}"#, r#"{"price_cents": -1}"#, r#"{"price_cents": 1, "x": 2}"#] {
         assert_eq!(shop.set_price(7, body).await.status, 400, "{body}");
     }
     assert_eq!(shop.set_price(7, r#"{"price_cents": 100000001}"#).await.status, 400);
     let stats = shop.stats();
-    assert_eq!(
-        (stats.queries.total(), stats.outcomes.total()),
-        (0, 0),
-        "nothing of it got further than the parser"
-    );
+    assert_eq!((stats.queries.total(), stats.outcomes.total()), (0, 0), "nothing of it got further than the parser");
     shop.stop().await;
 }
 
@@ -96,23 +76,14 @@ async fn w1_a_new_price_is_seen_by_the_next_reader() {
     assert_eq!(shop.get(part).await.outcome.as_deref(), Some("hit"));
 
     let changed = shop.set_price(6, r#"{"price_cents": 50000}"#).await;
-    assert_eq!(
-        (changed.status, changed.json["invalidated"].to_string()),
-        (200, "[6,1]".to_owned())
-    );
+    assert_eq!((changed.status, changed.json["invalidated"].to_string()), (200, "[6,1]".to_owned()));
 
     let new = shop.get(part).await;
     // Globex asks 120 %, gold pays 90 % of that.
-    assert_eq!(
-        (new.outcome.as_deref(), new.number("/price_cents")),
-        (Some("loaded"), 54_000)
-    );
+    assert_eq!((new.outcome.as_deref(), new.number("/price_cents")), (Some("loaded"), 54_000));
     assert_ne!(old, 54_000);
     let list_of_part = 1_000 + 6 * 37;
-    assert_eq!(
-        shop.get(bundle).await.number("/parts/list_cents"),
-        old_parts - list_of_part + 50_000
-    );
+    assert_eq!(shop.get(bundle).await.number("/parts/list_cents"), old_parts - list_of_part + 50_000);
     shop.stop().await;
 }
 
@@ -142,11 +113,7 @@ async fn l8_tenants_tiers_and_audiences_never_share_an_answer() {
     while let Some(result) = asked.join_next().await {
         result.unwrap();
     }
-    assert_eq!(
-        shop.stats().queries[QueryKind::Ordinary],
-        18,
-        "each of the 18 keys was loaded once"
-    );
+    assert_eq!(shop.stats().queries[QueryKind::Ordinary], 18, "each of the 18 keys was loaded once");
     shop.stop().await;
 }
 
@@ -154,14 +121,8 @@ async fn l8_tenants_tiers_and_audiences_never_share_an_answer() {
 async fn o1_health_tells_how_far_protection_reaches() {
     let shop = Running::start(|settings| settings.permits = Some(3)).await;
     let health = shop.health().await;
-    assert_eq!(
-        (health.protection, health.off.len()),
-        (Some(ProtectionLevel::Process), 0)
-    );
-    assert_eq!(
-        (health.gate_limit, health.queue_limit, health.gate_used, health.queued),
-        (3, 12, 0, 0)
-    );
+    assert_eq!((health.protection, health.off.len()), (Some(ProtectionLevel::Process), 0));
+    assert_eq!((health.gate_limit, health.queue_limit, health.gate_used, health.queued), (3, 12, 0, 0));
     shop.stop().await;
 
     let bare = Running::start(|settings| settings.protection = Protection::Off).await;

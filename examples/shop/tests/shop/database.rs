@@ -9,11 +9,7 @@ use shop::stats::Stats;
 use tempfile::TempDir;
 
 fn open_at(path: &Path) -> Result<Pool, OpenError> {
-    let options = OpenOptions {
-        path,
-        products: FEWEST_PRODUCTS,
-        connections: 2,
-    };
+    let options = OpenOptions { path, products: FEWEST_PRODUCTS, connections: 2 };
     open(&options, Arc::new(Stats::default()))
 }
 
@@ -22,10 +18,7 @@ fn a_second_start_uses_the_file_of_the_first() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("shop.db");
     assert_eq!(open_at(&path).unwrap().products(), FEWEST_PRODUCTS);
-    rusqlite::Connection::open(&path)
-        .unwrap()
-        .execute("INSERT INTO products VALUES (900, 1, 5, 5)", [])
-        .unwrap();
+    rusqlite::Connection::open(&path).unwrap().execute("INSERT INTO products VALUES (900, 1, 5, 5)", []).unwrap();
     assert_eq!(open_at(&path).unwrap().products(), 900);
 }
 
@@ -34,9 +27,7 @@ fn two_starts_at_once_use_one_file_and_leave_no_other() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("shop.db");
     std::thread::scope(|scope| {
-        let starts: Vec<_> = (0..4)
-            .map(|_| scope.spawn(|| open_at(&path).map(|pool| pool.products())))
-            .collect();
+        let starts: Vec<_> = (0..4).map(|_| scope.spawn(|| open_at(&path).map(|pool| pool.products()))).collect();
         for start in starts {
             assert_eq!(start.join().unwrap().unwrap(), FEWEST_PRODUCTS);
         }
@@ -71,29 +62,12 @@ fn another_programs_database_is_left_alone() {
         .unwrap();
     let before = fs::read(&path).unwrap();
     let error = open_at(&path).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            OpenError::Foreign {
-                found: 0,
-                schema: 7,
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, OpenError::Foreign { found: 0, schema: 7, .. }), "{error}");
     assert_eq!(fs::read(&path).unwrap(), before);
     // An empty file is a database without tables to SQLite, and foreign to us.
     let empty = folder.path().join("empty.db");
     fs::write(&empty, "").unwrap();
-    assert!(matches!(
-        open_at(&empty).unwrap_err(),
-        OpenError::Foreign {
-            found: 0,
-            schema: 0,
-            ..
-        }
-    ));
+    assert!(matches!(open_at(&empty).unwrap_err(), OpenError::Foreign { found: 0, schema: 0, .. }));
 }
 
 #[test]

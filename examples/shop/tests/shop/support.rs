@@ -53,14 +53,7 @@ impl Running {
         let task = tokio::spawn(shop.run(async {
             let _ = told.await;
         }));
-        Self {
-            addr,
-            products,
-            stats,
-            stop: tell,
-            task,
-            _folder: folder,
-        }
+        Self { addr, products, stats, stop: tell, task, _folder: folder }
     }
 
     pub(crate) async fn get(&self, path: &str) -> Reply {
@@ -90,9 +83,7 @@ impl Running {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, wait)
-            .await
-            .unwrap_or_else(|_| panic!("never: {what}"));
+        tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("never: {what}"));
     }
 
     /// Waits until no request, load or query is in progress.
@@ -107,11 +98,7 @@ impl Running {
     /// Tells the shop to stop and waits until it has.
     pub(crate) async fn stop(self) {
         self.stop.send(()).unwrap();
-        tokio::time::timeout(PATIENCE, self.task)
-            .await
-            .unwrap()
-            .unwrap()
-            .unwrap();
+        tokio::time::timeout(PATIENCE, self.task).await.unwrap().unwrap().unwrap();
     }
 }
 
@@ -136,9 +123,7 @@ impl Reply {
 
     /// The error's text.
     pub(crate) fn error(&self) -> &str {
-        self.json["error"]
-            .as_str()
-            .unwrap_or_else(|| panic!("an error in {self:?}"))
+        self.json["error"].as_str().unwrap_or_else(|| panic!("an error in {self:?}"))
     }
 }
 

@@ -50,10 +50,7 @@ async fn a_late_call_slows_the_early_one() {
 /// c = 1: works 100, 200, 300 together end at 300, 500, 600.
 #[tokio::test(start_paused = true)]
 async fn a_departure_speeds_up_the_rest() {
-    assert_eq!(
-        ends(1.0, &[(0, 100), (0, 200), (0, 300)]).await,
-        [ms(300), ms(500), ms(600)]
-    );
+    assert_eq!(ends(1.0, &[(0, 100), (0, 200), (0, 300)]).await, [ms(300), ms(500), ms(600)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -74,10 +71,7 @@ fn the_first_answer_of_a_herd_comes_when_the_formula_says() {
         .find(|now| !running.arrive(*now, Duration::from_secs_f64(work), ()).is_empty())
         .unwrap();
     let measured = (first - start).as_secs_f64();
-    assert!(
-        (measured - expected).abs() < 0.03 * expected,
-        "{measured} for {expected}"
-    );
+    assert!((measured - expected).abs() < 0.03 * expected, "{measured} for {expected}");
 }
 
 /// However late the looks, the sums are those of continuous time.

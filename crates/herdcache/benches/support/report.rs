@@ -1,0 +1,77 @@
+//! The one JSON document of a bench: machine, versions, results, ratios.
+
+use std::io::Write as _;
+
+use serde_json::{Map, Value, json};
+
+use super::Effort;
+
+/// Crates whose versions a reader needs to repeat a figure.
+const CRATES: [&str; 5] = ["herdcache", "moka", "quick_cache", "tokio", "foldhash"];
+
+/// Collects what a bench found and prints it as one document.
+pub(crate) struct Report {
+    bench: &'static str,
+    effort: Effort,
+    results: Map<String, Value>,
+    ratios: Map<String, Value>,
+}
+
+impl Report {
+    pub(crate) fn new(bench: &'static str, effort: Effort) -> Self {
+        Self { bench, effort, results: Map::new(), ratios: Map::new() }
+    }
+
+    pub(crate) fn result(&mut self, name: impl Into<String>, value: Value) {
+        self.results.insert(name.into(), value);
+    }
+
+    pub(crate) fn ratio(&mut self, name: impl Into<String>, value: f64) {
+        self.ratios.insert(name.into(), json!((value * 1_000.0).round() / 1_000.0));
+    }
+
+    /// Writes the document to standard output.
+    pub(crate) fn print(self) -> std::io::Result<()> {
+        let document = json!({
+            "bench": self.bench,
+            "effort": self.effort.of("quick", "full"),
+            "machine": {
+                "processor": processor(),
+                "arch": std::env::consts::ARCH,
+                "os": std::env::consts::OS,
+            },
+            "cores": std::thread::available_parallelism().map_or(0, usize::from),
+            "versions": versions(),
+            "results": self.results,
+            "ratios": self.ratios,
+        });
+        let mut out = std::io::stdout().lock();
+        serde_json::to_writer_pretty(&mut out, &document)?;
+        writeln!(out)
+    }
+}
+
+fn processor() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find(|line| line.starts_with("model name"));
+    model.and_then(|line| line.split_once(": ")).map_or_else(|| "unknown".to_owned(), |(_, model)| model.to_owned())
+}
+
+/// The versions that were compiled, from the lock file, and the compiler.
+fn versions() -> Map<String, Value> {
+    let lock = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock")).unwrap_or_default();
+    let mut versions: Map<String, Value> =
+        CRATES.iter().map(|name| ((*name).to_owned(), json!(version(&lock, name)))).collect();
+    let compiler = std::process::Command::new("rustc").arg("--version").output();
+    let compiler =
+        compiler.map_or_else(|_| "unknown".to_owned(), |done| String::from_utf8_lossy(&done.stdout).trim().to_owned());
+    versions.insert("rustc".to_owned(), json!(compiler));
+    versions
+}
+
+fn version(lock: &str, name: &str) -> String {
+    let head = format!("name = \"{name}\"\nversion = \"");
+    lock.split_once(&head)
+        .and_then(|(_, rest)| rest.split_once('"'))
+        .map_or_else(|| "unknown".to_owned(), |(version, _)| version.to_owned())
+}

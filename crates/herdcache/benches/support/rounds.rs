@@ -1,0 +1,66 @@
+//! Interleaved rounds: every contender runs in every round, so that a disturbance meets all alike.
+
+use std::time::Instant;
+
+/// One thing that is measured beside others.
+pub(crate) struct Contender<'a> {
+    pub(crate) name: &'static str,
+    /// Runs one batch and gives nanoseconds per operation.
+    run: Box<dyn FnMut() -> f64 + 'a>,
+}
+
+impl<'a> Contender<'a> {
+    /// `run` runs one batch and gives how many operations it did.
+    pub(crate) fn new(name: &'static str, mut run: impl FnMut() -> u64 + 'a) -> Self {
+        Self::timed(name, move || {
+            let began = Instant::now();
+            let operations = run();
+            began.elapsed().as_nanos() as f64 / operations as f64
+        })
+    }
+
+    /// `run` measures by itself and gives nanoseconds per operation.
+    pub(crate) fn timed(name: &'static str, run: impl FnMut() -> f64 + 'a) -> Self {
+        Self { name, run: Box::new(run) }
+    }
+}
+
+/// Nanoseconds per operation of each round, by contender.
+pub(crate) struct Times(Vec<(&'static str, Vec<f64>)>);
+
+/// Runs each contender `rounds` times, in turn, and one round before that is not counted.
+pub(crate) fn interleave(contenders: &mut [Contender<'_>], rounds: usize) -> Times {
+    let mut times: Vec<(&'static str, Vec<f64>)> = contenders.iter().map(|c| (c.name, Vec::new())).collect();
+    for round in 0..=rounds {
+        for turn in 0..contenders.len() {
+            // Each round begins with another one: whoever comes after a noisy neighbour changes.
+            let at = (turn + round) % contenders.len();
+            let took = (contenders[at].run)();
+            if round > 0 {
+                times[at].1.push(took);
+            }
+        }
+    }
+    Times(times)
+}
+
+impl Times {
+    /// Names with their medians, in the order of the contenders.
+    pub(crate) fn medians(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
+        self.0.iter().map(|(name, times)| (*name, median(times)))
+    }
+
+    /// The median over the rounds of one contender's time ÷ the other's in the same round.
+    pub(crate) fn ratio(&self, of: &str, to: &str) -> f64 {
+        let find = |name: &str| self.0.iter().find(|(n, _)| *n == name).map_or(&[][..], |(_, times)| times);
+        let ratios: Vec<f64> = find(of).iter().zip(find(to)).map(|(a, b)| a / b).collect();
+        median(&ratios)
+    }
+}
+
+/// The middle value; 0 of none.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
+}
