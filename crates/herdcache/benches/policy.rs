@@ -1,2 +1,2 @@
-//! In preparation.
+//! To come.
 fn main() {}

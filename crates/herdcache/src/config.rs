@@ -158,7 +158,8 @@ impl Check {
         most: Duration,
     ) -> Result<(), ConfigError> {
         if value < least || value > most || nanos(value) == u64::MAX {
-            return self.fail(field, format!("{value:?} is not within {least:?} to {most:?}"));
+            let remedy = if value < least { "raise" } else { "lower" };
+            return self.fail(field, format!("{value:?} is not within {least:?} to {most:?}: {remedy} it"));
         }
         Ok(())
     }

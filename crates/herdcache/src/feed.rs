@@ -52,12 +52,20 @@ fn process(service: &str) -> Process {
     Process {
         service: service.to_owned(),
         app_version: None,
-        host: String::new(),
+        host: host(),
         pid: std::process::id(),
         // Random per start, so that a reader tells a restart from a pause.
         boot: format!("{:016x}", fastrand::u64(..)),
         started_unix_us: clock::unix_us(),
     }
+}
+
+/// The machine's name, empty where it cannot be had.
+fn host() -> String {
+    #[cfg(target_os = "linux")]
+    return rustix::system::uname().nodename().to_string_lossy().into_owned();
+    #[cfg(not(target_os = "linux"))]
+    return String::new();
 }
 
 impl Feed {

@@ -128,9 +128,12 @@ impl Herds {
         self.watch.lock().look(&sample);
     }
 
-    /// What has started and not ended, with its latest figures.
-    pub(crate) fn active(&self) -> Vec<Event> {
-        let mut active: Vec<Event> = self.book.lock().flying.values().map(|herd| herd.event.clone()).collect();
+    /// What has started and not ended, with its latest figures; `crowd` counts a key's callers now.
+    pub(crate) fn active(&self, crowd: impl Fn(u64) -> Crowd) -> Vec<Event> {
+        let flying: Vec<(u64, Event)> =
+            self.book.lock().flying.iter().map(|(hash, herd)| (*hash, herd.event.clone())).collect();
+        // Counted outside the book's lock: the table has locks of its own.
+        let mut active: Vec<Event> = flying.into_iter().map(|(hash, event)| with_crowd(event, crowd(hash))).collect();
         active.extend(self.watch.lock().active());
         active
     }
@@ -224,6 +227,14 @@ impl Herds {
         });
         events::tell(&core.name, severity, now, fact);
     }
+}
+
+/// A herd's event with its callers as they are now.
+fn with_crowd(mut event: Event, crowd: Crowd) -> Event {
+    if let Fact::HerdStarted { waiters, loads, .. } = &mut event.fact {
+        (*waiters, *loads) = (crowd.waiters, crowd.loads);
+    }
+    event
 }
 
 impl Book {

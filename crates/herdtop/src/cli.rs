@@ -31,6 +31,7 @@ pub const FOUND: u8 = 4;
 /// address as http://HOST:PORT, or a process id.
 #[derive(Debug, Parser)]
 #[command(name = "herdtop", version, args_conflicts_with_subcommands = true, after_help = HELP)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub struct Cli {
     /// Socket path, http://HOST:PORT, or process id
     #[arg(value_name = "TARGET")]
@@ -53,13 +54,13 @@ pub struct Cli {
     /// Show only rows that match, as `cache:users w>10`; ? in the screen explains filters
     #[arg(long, value_name = "FILTER", default_value = "", env = "HERDTOP_FILTER")]
     filter: String,
-    /// Colours: auto follows NO_COLOR, COLORTERM and TERM
+    /// Colours: auto follows `NO_COLOR`, `COLORTERM` and `TERM`
     #[arg(long, value_name = "WHEN", default_value = "auto", env = "HERDTOP_COLOR", global = true)]
     color: Color,
     /// Draw with ASCII characters only
     #[arg(long, env = "HERDTOP_ASCII", global = true)]
     ascii: bool,
-    /// File with the token of feeds that ask for one (or put it into HERDTOP_TOKEN)
+    /// File with the token of feeds that ask for one (or put it into `HERDTOP_TOKEN`)
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     #[command(subcommand)]

@@ -26,13 +26,16 @@ pub enum Format {
     Text,
 }
 
+/// An address with what it said, or why it said nothing.
+pub type Answered = (Address, Result<Arc<(Hello, Snapshot)>, String>);
+
 /// One look at every target.
 #[derive(Debug)]
 pub struct Look {
     /// When.
     pub at: Now,
     /// Each address with what it said, or why it said nothing.
-    pub targets: Vec<(Address, Result<Arc<(Hello, Snapshot)>, String>)>,
+    pub targets: Vec<Answered>,
     /// What is wrong, most severe first.
     pub findings: Vec<Finding>,
 }
@@ -49,8 +52,6 @@ pub fn look(addresses: Vec<Address>, token: Option<&Token>) -> std::io::Result<L
     let findings = verdict::findings(&world(&targets, at), at);
     Ok(Look { at, targets, findings })
 }
-
-type Answered = (Address, Result<Arc<(Hello, Snapshot)>, String>);
 
 async fn ask(addresses: Vec<Address>, token: Option<&Token>) -> Vec<Answered> {
     let mut asked = JoinSet::new();

@@ -133,7 +133,8 @@ struct Shell {
     links: Links,
     extra: Option<Box<dyn Controls>>,
     painter: Painter,
-    terminal: Terminal,
+    /// Held so that it is given back when the shell ends.
+    _terminal: Terminal,
     drawn_at: Option<Instant>,
     is_dirty: bool,
 }
@@ -147,7 +148,16 @@ impl Shell {
     ) -> io::Result<Self> {
         let terminal = Terminal::enter()?;
         let model = Model { look: options.look, filter: options.filter, ..Model::default() };
-        Ok(Self { model, mailbox, links, extra, painter: Painter::default(), terminal, drawn_at: None, is_dirty: true })
+        Ok(Self {
+            model,
+            mailbox,
+            links,
+            extra,
+            painter: Painter::default(),
+            _terminal: terminal,
+            drawn_at: None,
+            is_dirty: true,
+        })
     }
 
     async fn run(mut self) -> io::Result<ScreenEnd> {
@@ -226,7 +236,7 @@ impl Shell {
             Signal::Stop => self.suspend()?,
             Signal::Continued => {
                 // Somebody else stopped us: the shell has used the terminal meanwhile.
-                self.terminal.enter_again()?;
+                Terminal::enter_again()?;
                 self.painter.forget();
                 self.is_dirty = true;
             }
@@ -235,11 +245,11 @@ impl Shell {
     }
 
     fn suspend(&mut self) -> io::Result<()> {
-        if let Err(why) = self.terminal.suspend() {
+        if let Err(why) = Terminal::suspend() {
             self.take(Msg::Note(why));
             return Ok(());
         }
-        self.terminal.enter_again()?;
+        Terminal::enter_again()?;
         self.painter.forget();
         self.is_dirty = true;
         Ok(())

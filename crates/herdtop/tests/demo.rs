@@ -61,7 +61,7 @@ fn bad_values_are_refused_with_what_to_write() {
         (&["--headless", "--for", "soon"], "as 500ms, 10s or 2m"),
         (&["--off", "luck"], "choose from jitter, singleflight, stale, early, permits"),
         (&["--json"], "--headless"),
-        (&["--headless", "--seed", "-1"], "--seed"),
+        (&["--headless", "--seed", "many"], "--seed"),
     ] {
         let output = demo(words);
         let text = String::from_utf8(output.stderr).unwrap();

@@ -27,11 +27,7 @@ fn every_small_rect_bears_every_state() {
 #[test]
 fn every_small_rect_bears_every_panel_and_page() {
     let mut script = script::stampede();
-    script.send(Msg::Controls(vec![ControlBinding {
-        key: 'F',
-        label: "商品".repeat(40),
-        state: ControlState::Off,
-    }]));
+    script.send(Msg::Controls(vec![ControlBinding { key: 'F', label: "商品".repeat(40), state: ControlState::Off }]));
     for panel in Panel::ALL {
         script.model.focus = panel;
         every_small_rect(&script);

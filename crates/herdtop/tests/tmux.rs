@@ -20,11 +20,7 @@ use tmux::Tmux;
 
 /// Figures that stand still: an idle process that has served before.
 fn idle(_mono_us: u64) -> Snapshot {
-    let mut snapshot = Snapshot {
-        caches: vec![script::cache()],
-        gates: vec![script::gate()],
-        ..Snapshot::default()
-    };
+    let mut snapshot = Snapshot { caches: vec![script::cache()], gates: vec![script::gate()], ..Snapshot::default() };
     snapshot.caches[0].outcomes[Outcome::Hit] = 40_000;
     snapshot
 }
@@ -48,12 +44,7 @@ fn scene(width: u16, height: u16, figures: fn(u64) -> Snapshot) -> Scene {
     let process = Fake::new(script::hello("shop", 4711, "boot-1"), Box::new(figures));
     let socket = tmux.file("shop-4711.sock");
     let publisher = Some(process.publish(&socket));
-    Scene {
-        tmux,
-        process,
-        publisher,
-        socket,
-    }
+    Scene { tmux, process, publisher, socket }
 }
 
 impl Scene {
@@ -110,7 +101,10 @@ fn ctrl_z_gives_the_shell_back_and_fg_the_screen() {
         scene.tmux.wait("closed help", |screen| !screen.contains("this help"));
     }
     scene.tmux.key("q");
-    scene.tmux.wait_for("code=0");
+    scene.tmux.assert_restored();
+    // The code of a job that was stopped is told by its `fg`.
+    scene.tmux.line("jobs; echo \"jobs=$?\"");
+    scene.tmux.wait_for("jobs=0");
 }
 
 #[test]
@@ -209,7 +203,12 @@ fn an_idle_screen_is_almost_silent() {
     let bytes = std::fs::read(&log).unwrap();
     assert!(!bytes.is_empty(), "not even the clock was drawn");
     let limit = usize::try_from(64 * (SECONDS + 1)).unwrap();
-    assert!(bytes.len() <= limit, "{} bytes in {SECONDS} s: {}", bytes.len(), String::from_utf8_lossy(&bytes).escape_debug());
+    assert!(
+        bytes.len() <= limit,
+        "{} bytes in {SECONDS} s: {}",
+        bytes.len(),
+        String::from_utf8_lossy(&bytes).escape_debug()
+    );
     scene.tmux.key("q");
     scene.tmux.wait_for("code=0");
 }

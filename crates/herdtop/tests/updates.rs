@@ -59,10 +59,7 @@ fn the_selection_follows_the_row_and_not_its_place() {
     let mut script = script::calm();
     script.press("4jj");
     let selected = |script: &Script| script.model.cursor(Panel::Keys).selected;
-    let second = RowId::Key {
-        cache: "users".into(),
-        key: "feed:home".into(),
-    };
+    let second = RowId::Key { cache: "users".into(), key: "feed:home".into() };
     assert_eq!(selected(&script), Some(second.clone()));
     // The selected key becomes the hottest; order is renewed after its hold.
     script.pass(12, |snapshot| {
@@ -141,11 +138,7 @@ fn keys_give_commands_and_quit_works_everywhere() {
 #[test]
 fn extra_keys_are_handed_over_only_while_browsing() {
     let mut script = script::calm();
-    let control = ControlBinding {
-        key: 'F',
-        label: "single-flight".into(),
-        state: ControlState::On,
-    };
+    let control = ControlBinding { key: 'F', label: "single-flight".into(), state: ControlState::On };
     script.send(Msg::Controls(vec![control]));
     assert_eq!(update(&mut script.model, Msg::Key(Key::Char('F'))), Some(Command::Control('F')));
     script.press("/");
@@ -174,13 +167,7 @@ fn a_countdown_runs_and_a_vain_try_is_not_told_twice() {
     let told = script.model.live.log.entries().count();
     script.feed(0, Feed::Connecting);
     let retry_at_us = script.model.now.mono_us + 5_000_000;
-    script.feed(
-        0,
-        Feed::Down {
-            why: "again".into(),
-            retry_at_us,
-        },
-    );
+    script.feed(0, Feed::Down { why: "again".into(), retry_at_us });
     assert_eq!(script.model.live.log.entries().count(), told);
     assert!(script.text(100, 30).contains("retry in 5s"));
 }
@@ -202,10 +189,7 @@ fn losses_are_on_screen() {
     let mut script = script::calm();
     script.feed(0, Feed::Lag { missed: 17 });
     script.feed(1, Feed::BadLines(2));
-    script.send(Msg::Dropped {
-        snapshots: 3,
-        events: 4,
-    });
+    script.send(Msg::Dropped { snapshots: 3, events: 4 });
     assert!(script.text(100, 30).lines().next().unwrap().contains("drop 3 frames, 21 events, 2 bad lines"));
 }
 
@@ -253,11 +237,7 @@ fn any_feed() -> impl Strategy<Value = Feed> {
             cache.outcomes[Outcome::Hit] = figure;
             cache.live = vec![script::flight(figure, &key, mono_us, figure, figure)];
             cache.hot = vec![script::hot(&key, figure, 0.5)];
-            let fact = Fact::StaleBoundNear {
-                key: key.clone(),
-                ratio: f64::NAN,
-                left_us: figure,
-            };
+            let fact = Fact::StaleBoundNear { key: key.clone(), ratio: f64::NAN, left_us: figure };
             cache.conditions = vec![script::condition(Severity::Critical, &key, fact)];
             cache
         };

@@ -56,7 +56,7 @@ impl Origin<ProductKey, Product> for Catalog {
 /// [`ConfigError`] when the settings contradict each other; its text says how to mend them.
 pub fn build(settings: &Settings, pool: &Pool) -> Result<Products, ConfigError> {
     let permits = settings.permits();
-    let mut gate = Gate::builder(permits).name("shop-db").origin_capacity(settings.connections.into());
+    let mut gate = Gate::builder(permits).name("shop-db");
     if let Some(queue) = settings.queue {
         gate = gate.queue(queue);
     }

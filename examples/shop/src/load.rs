@@ -22,7 +22,7 @@ pub use report::{Report, Verdict};
 
 use self::client::{AskError, Client};
 use self::lane::{Lane, Shot};
-use self::report::{Database, Warmed};
+use self::report::{Database, Seen, Warmed};
 use self::zipf::Zipf;
 use crate::product::{BUNDLES, FIRST_ORDINARY, HOT_BUNDLE};
 use crate::stats::StatsPage;
@@ -143,7 +143,7 @@ pub async fn run(plan: &Plan) -> Result<Report, LoadError> {
     if plan.keys > there {
         return Err(LoadError::TooManyKeys { asked: plan.keys, there });
     }
-    let warmed = match plan.warm_up {
+    let warm_up = match plan.warm_up {
         WarmUp::None => Warmed::default(),
         WarmUp::EachKeyOnce => warm_up(plan, &control).await?,
     };
@@ -159,7 +159,8 @@ pub async fn run(plan: &Plan) -> Result<Report, LoadError> {
     let lasted = began.elapsed();
     let after = stats(plan, &control).await?;
     let database = Database::between(&before, &after, lasted);
-    Ok(Report { warm_up: warmed, ..Report::new(plan, lasted, &products.record(), &orders.record(), database) })
+    let seen = Seen { warm_up, lasted, products: products.record(), orders: orders.record(), database };
+    Ok(Report::new(plan, seen))
 }
 
 /// The next product request: the hot bundle, or one of the ordinary products by popularity.

@@ -1,57 +1,236 @@
-//! herdcache and its peers, filled alike: 24-byte keys, 256-byte values behind an `Arc`.
+//! herdcache and its peers behind one trait: 24-byte keys, 256-byte values behind an `Arc`.
+//!
+//! A batch is one call through the trait object; the lookups inside it are compiled
+//! for each cache, so the trait itself costs nothing that would be measured.
 
+use std::collections::hash_map::RandomState as SipHash;
 use std::convert::Infallible;
+use std::error::Error;
 use std::hash::BuildHasher;
+use std::hint::black_box;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use herdcache::{ConfigError, Gate, LoadContext, ReadThrough, Ttl};
+use foldhash::fast::RandomState as Foldhash;
+use herdcache::{Cache, Gate, LoadContext, ReadThrough, Ttl};
+use moka::policy::EvictionPolicy;
 
+use super::ready;
 use super::traffic::Value;
 
-pub(crate) type Herdcache = ReadThrough<String, Value, Infallible>;
-pub(crate) type MokaFuture = moka::future::Cache<String, Arc<Value>>;
-pub(crate) type MokaSync<S> = moka::sync::Cache<String, Arc<Value>, S>;
-pub(crate) type QuickCache = quick_cache::sync::Cache<String, Arc<Value>>;
+/// How a load behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Load {
+    /// Ready at its first poll.
+    Ready,
+    /// Gives way to the scheduler once.
+    Pending,
+}
+
+impl Load {
+    async fn value(self) -> Result<Arc<Value>, Infallible> {
+        if self == Self::Pending {
+            tokio::task::yield_now().await;
+        }
+        Ok(value())
+    }
+}
 
 /// The value of every key: what differs between keys is not measured here.
 pub(crate) fn value() -> Arc<Value> {
     Arc::new([7; 256])
 }
 
+/// A cache that is measured.
+pub(crate) trait Subject: Sync {
+    /// Stores a value.
+    fn put(&self, key: String);
+    /// Reads a byte of the value; 1 if it was there.
+    fn hit(&self, key: &str) -> u64;
+    /// Loads keys that are missing, one after another; gives how many were answered.
+    fn misses<'a>(&'a self, keys: &'a [String], load: Load) -> Pin<Box<dyn Future<Output = u64> + 'a>>;
+
+    /// Looks up the keys of a sequence; gives how many were there.
+    fn hits(&self, keys: &[String], sequence: &[usize]) -> u64 {
+        sequence.iter().map(|index| self.hit(&keys[*index])).sum()
+    }
+}
+
+/// The subjects, by name.
+pub(crate) const HERDCACHE: &str = "herdcache get";
+pub(crate) const HERDCACHE_WITH: &str = "herdcache get_with";
+pub(crate) const MOKA_FUTURE: &str = "moka::future";
+pub(crate) const MOKA_SYNC: &str = "moka::sync";
+pub(crate) const MOKA_FOLDHASH: &str = "moka::sync, foldhash";
+pub(crate) const MOKA_LRU: &str = "moka::sync, LRU";
+pub(crate) const QUICK_CACHE: &str = "quick_cache";
+
+/// Makes an empty subject.
+pub(crate) fn subject(name: &str, capacity: usize) -> Result<Box<dyn Subject>, Box<dyn Error>> {
+    Ok(match name {
+        HERDCACHE => Box::new(herdcache(capacity)?),
+        HERDCACHE_WITH => Box::new(WithLoader(herdcache(capacity)?)),
+        MOKA_FUTURE => Box::new(moka_future(capacity)),
+        MOKA_SYNC => Box::new(moka_sync(capacity, EvictionPolicy::tiny_lfu(), SipHash::new())),
+        MOKA_FOLDHASH => Box::new(moka_sync(capacity, EvictionPolicy::tiny_lfu(), Foldhash::default())),
+        MOKA_LRU => Box::new(moka_sync(capacity, EvictionPolicy::lru(), SipHash::new())),
+        QUICK_CACHE => Box::new(quick_cache(capacity)),
+        _ => return Err(format!("no subject is called {name}").into()),
+    })
+}
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+type Herdcache = ReadThrough<String, Value, Infallible>;
+
 /// Everything on, with its defaults: single-flight, jitter, stale values, permits, account, hot keys.
-pub(crate) fn herdcache(capacity: usize) -> Result<Herdcache, ConfigError> {
-    let ttl = Ttl::fresh_for(Duration::from_secs(3_600)).stale_for(Duration::from_secs(3_600));
-    ReadThrough::<String, Value, Infallible>::builder("bench", ttl, &Gate::new(64))
+fn herdcache(capacity: usize) -> Result<Herdcache, Box<dyn Error>> {
+    let ttl = Ttl::fresh_for(HOUR).stale_for(HOUR);
+    let cache = Cache::<String, Value, Infallible>::builder("bench", ttl, &Gate::new(64))
         .capacity(capacity as u64)
-        .build_over(|_: LoadContext<String, Value>| async { Ok::<_, Infallible>(value()) })
+        .build_over(|_: LoadContext<String, Value>| Load::Ready.value())?;
+    Ok(cache)
 }
 
-/// As [`herdcache`], but each load gives way to the scheduler once before it ends.
-pub(crate) fn herdcache_pending(capacity: usize) -> Result<Herdcache, ConfigError> {
-    let ttl = Ttl::fresh_for(Duration::from_secs(3_600)).stale_for(Duration::from_secs(3_600));
-    ReadThrough::<String, Value, Infallible>::builder("bench", ttl, &Gate::new(64))
-        .capacity(capacity as u64)
-        .build_over(|_: LoadContext<String, Value>| async {
-            tokio::task::yield_now().await;
-            Ok::<_, Infallible>(value())
-        })
+fn moka_future(capacity: usize) -> moka::future::Cache<String, Arc<Value>> {
+    moka::future::Cache::builder().max_capacity(capacity as u64).time_to_live(HOUR).build()
 }
 
-pub(crate) fn moka_future(capacity: usize) -> MokaFuture {
-    moka::future::Cache::builder().max_capacity(capacity as u64).time_to_live(Duration::from_secs(3_600)).build()
-}
-
-pub(crate) fn moka_sync<S>(capacity: usize, hasher: S) -> MokaSync<S>
+fn moka_sync<S>(capacity: usize, policy: EvictionPolicy, hasher: S) -> moka::sync::Cache<String, Arc<Value>, S>
 where
     S: BuildHasher + Clone + Send + Sync + 'static,
 {
     moka::sync::Cache::builder()
         .max_capacity(capacity as u64)
-        .time_to_live(Duration::from_secs(3_600))
+        .eviction_policy(policy)
+        .time_to_live(HOUR)
         .build_with_hasher(hasher)
 }
 
-pub(crate) fn quick_cache(capacity: usize) -> QuickCache {
+fn quick_cache(capacity: usize) -> quick_cache::sync::Cache<String, Arc<Value>> {
     quick_cache::sync::Cache::new(capacity)
+}
+
+fn seen(value: &Value) -> u64 {
+    u64::from(black_box(value[0]) > 0)
+}
+
+impl Subject for Herdcache {
+    fn put(&self, key: String) {
+        drop(self.insert(key, value()));
+    }
+
+    #[inline]
+    fn hit(&self, key: &str) -> u64 {
+        match ready(self.get(key)) {
+            Ok(Some(answer)) => seen(&answer),
+            Ok(None) | Err(_) => 0,
+        }
+    }
+
+    fn misses<'a>(&'a self, keys: &'a [String], load: Load) -> Pin<Box<dyn Future<Output = u64> + 'a>> {
+        Box::pin(async move {
+            let mut answered = 0;
+            for key in keys {
+                if let Ok(Some(answer)) = self.get_with(key.as_str(), |_| load.value()).await {
+                    answered += seen(&answer);
+                }
+            }
+            answered
+        })
+    }
+}
+
+/// herdcache through `get_with`, also for hits.
+struct WithLoader(Herdcache);
+
+impl Subject for WithLoader {
+    fn put(&self, key: String) {
+        self.0.put(key);
+    }
+
+    #[inline]
+    fn hit(&self, key: &str) -> u64 {
+        match ready(self.0.get_with(key, |_| Load::Ready.value())) {
+            Ok(Some(answer)) => seen(&answer),
+            Ok(None) | Err(_) => 0,
+        }
+    }
+
+    fn misses<'a>(&'a self, keys: &'a [String], load: Load) -> Pin<Box<dyn Future<Output = u64> + 'a>> {
+        self.0.misses(keys, load)
+    }
+}
+
+impl Subject for moka::future::Cache<String, Arc<Value>> {
+    fn put(&self, key: String) {
+        ready(self.insert(key, value()));
+    }
+
+    #[inline]
+    fn hit(&self, key: &str) -> u64 {
+        ready(self.get(key)).map_or(0, |value| seen(&value))
+    }
+
+    fn misses<'a>(&'a self, keys: &'a [String], load: Load) -> Pin<Box<dyn Future<Output = u64> + 'a>> {
+        Box::pin(async move {
+            let mut answered = 0;
+            for key in keys {
+                // By reference: the key is cloned on a miss only, as herdcache does.
+                if let Ok(value) = self.try_get_with_by_ref(key.as_str(), load.value()).await {
+                    answered += seen(&value);
+                }
+            }
+            answered
+        })
+    }
+}
+
+impl<S: BuildHasher + Clone + Send + Sync + 'static> Subject for moka::sync::Cache<String, Arc<Value>, S> {
+    fn put(&self, key: String) {
+        self.insert(key, value());
+    }
+
+    #[inline]
+    fn hit(&self, key: &str) -> u64 {
+        self.get(key).map_or(0, |value| seen(&value))
+    }
+
+    fn misses<'a>(&'a self, keys: &'a [String], load: Load) -> Pin<Box<dyn Future<Output = u64> + 'a>> {
+        Box::pin(async move {
+            let mut answered = 0;
+            for key in keys {
+                // It has no asynchronous load: look, load, store, without protection.
+                if self.get(key).is_none() {
+                    let Ok(value) = load.value().await;
+                    self.insert(key.clone(), Arc::clone(&value));
+                    answered += seen(&value);
+                }
+            }
+            answered
+        })
+    }
+}
+
+impl Subject for quick_cache::sync::Cache<String, Arc<Value>> {
+    fn put(&self, key: String) {
+        self.insert(key, value());
+    }
+
+    #[inline]
+    fn hit(&self, key: &str) -> u64 {
+        self.get(key).map_or(0, |value| seen(&value))
+    }
+
+    fn misses<'a>(&'a self, keys: &'a [String], load: Load) -> Pin<Box<dyn Future<Output = u64> + 'a>> {
+        Box::pin(async move {
+            let mut answered = 0;
+            for key in keys {
+                let Ok(value) = self.get_or_insert_async(key.as_str(), load.value()).await;
+                answered += seen(&value);
+            }
+            answered
+        })
+    }
 }

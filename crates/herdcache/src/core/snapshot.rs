@@ -68,7 +68,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             live: flights.flights,
             landed: self.landed.all().iter().map(|flight| self.show_landed(flight)).collect(),
             hot: self.hot_keys(now),
-            conditions: self.herds.active(),
+            conditions: self.herds.active(|hash| self.table.lock(hash).crowd(hash)),
             law_violations: account.law_violations.load(Relaxed),
         }
     }

@@ -17,6 +17,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::{Doom, Flight};
 use crate::cooling::Cooling;
+use crate::herd::Crowd;
 
 const SHARDS: usize = 64;
 
@@ -122,6 +123,14 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
     pub(crate) fn loads(&self, hash: u64) -> usize {
         let row = self.rows.find(hash, |row| row.hash == hash);
         row.map_or(0, |row| row.beside.len() + usize::from(row.current.is_some()))
+    }
+
+    /// Callers that wait for loads of the key of this hash, and its loads.
+    pub(crate) fn crowd(&self, hash: u64) -> Crowd {
+        let Some(row) = self.rows.find(hash, |row| row.hash == hash) else { return Crowd { waiters: 0, loads: 0 } };
+        let flights = row.current.iter().chain(&row.beside);
+        let waiters = flights.clone().map(|flight| flight.waiting()).sum();
+        Crowd { waiters, loads: flights.count() as u64 }
     }
 
     fn row<Q: Eq + ?Sized>(&self, hash: u64, key: &Q) -> Option<&Row<K, V, E>>

@@ -1,17 +1,20 @@
 //! A scripted origin that counts its own calls, apart from the engine's account.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use herdcache::herdfeed::CacheSnapshot;
-use herdcache::{Cache, Gate, LoadContext, ReadThrough, Ttl};
+use herdcache::{Answer, Builder, Cache, Gate, Got, LoadContext, Outcome, ReadThrough, Ttl};
+use tokio::task::JoinHandle;
 
 pub(crate) const fn ms(n: u64) -> Duration {
     Duration::from_millis(n)
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DbError(pub(crate) &'static str);
 
 impl std::fmt::Display for DbError {
@@ -31,6 +34,26 @@ pub(crate) struct Calls {
 impl Calls {
     pub(crate) fn started(&self) -> u64 {
         self.started.load(SeqCst)
+    }
+
+    pub(crate) fn peak(&self) -> u64 {
+        self.peak.load(SeqCst)
+    }
+
+    /// A load that counts itself, takes `latency` and ends with `result`.
+    pub(crate) fn load(
+        self: &Arc<Self>,
+        latency: Duration,
+        result: Result<u64, DbError>,
+    ) -> impl FnOnce(LoadContext<u64, u64>) -> Load + Send + 'static {
+        let calls = Arc::clone(self);
+        move |_| {
+            Box::pin(async move {
+                let _call = calls.call();
+                tokio::time::sleep(latency).await;
+                result
+            })
+        }
     }
 
     /// Counts one call while it lives.
@@ -77,4 +100,56 @@ pub(crate) fn assert_quiet(snapshot: &CacheSnapshot) {
     assert_eq!(snapshot.flight_starts.total(), snapshot.flights.total());
     assert_eq!(snapshot.origin_calls, snapshot.origin_results.total());
     assert_eq!(snapshot.law_violations, 0);
+}
+
+/// A load of [`Rows`].
+pub(crate) type Load = Pin<Box<dyn Future<Output = Result<u64, DbError>> + Send>>;
+
+/// A cache whose callers bring the loader.
+pub(crate) type Rows = Cache<u64, u64, DbError>;
+
+/// The settings of a cache without jitter behind a wide gate.
+pub(crate) fn rows(name: &str, ttl: Ttl) -> Builder<u64, u64, DbError> {
+    Cache::builder(name, ttl, &Gate::new(64)).jitter(0.0)
+}
+
+/// A caller in a task of its own. It has not run yet when this returns.
+pub(crate) fn ask(
+    cache: &Rows,
+    key: u64,
+    load: impl FnOnce(LoadContext<u64, u64>) -> Load + Send + 'static,
+) -> JoinHandle<Got<u64, DbError>> {
+    let cache = cache.clone();
+    tokio::spawn(async move { cache.get_with(&key, load).await })
+}
+
+/// A caller on a runtime that is not the current one.
+pub(crate) fn ask_on(
+    runtime: &tokio::runtime::Runtime,
+    cache: &Rows,
+    key: u64,
+    load: impl FnOnce(LoadContext<u64, u64>) -> Load + Send + 'static,
+) -> JoinHandle<Got<u64, DbError>> {
+    let cache = cache.clone();
+    runtime.spawn(async move { cache.get_with(&key, load).await })
+}
+
+/// Lets every task that can run do so, without letting time pass.
+pub(crate) async fn turns() {
+    for _ in 0..50 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// The word under which a read stands in the account. An absent value is told by the account alone.
+pub(crate) fn outcome<V: Send + Sync + 'static, E>(got: &Got<V, E>) -> Option<Outcome> {
+    match got {
+        Ok(answer) => answer.as_ref().map(Answer::outcome),
+        Err(error) => Some(error.outcome()),
+    }
+}
+
+/// The value of a read that must have one.
+pub(crate) fn value(got: Got<u64, DbError>) -> u64 {
+    *got.unwrap().unwrap()
 }

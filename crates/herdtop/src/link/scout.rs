@@ -1,6 +1,7 @@
 //! The scout: looks for processes that have started since.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::time::Duration;
 
 use herdfeed::Address;
@@ -31,9 +32,9 @@ pub(super) async fn run(common: Common) {
         for one in found {
             let name = name_of(&one);
             let Found { address, .. } = one;
-            if !running.contains_key(&address) {
-                let link = links.spawn(stream::found(common.clone(), address.clone(), name));
-                running.insert(address, link);
+            if let Entry::Vacant(place) = running.entry(address) {
+                let link = stream::found(common.clone(), place.key().clone(), name);
+                place.insert(links.spawn(link));
             }
         }
     }

@@ -105,6 +105,10 @@ mod tests {
         tally
     }
 
+    fn hits_in(timeline: &Timeline, number: u64) -> u64 {
+        crate::figures::whole(timeline.second(number).unwrap().outcome(Outcome::Hit))
+    }
+
     #[test]
     fn a_delta_is_spread_over_the_seconds_it_spans() {
         let mut timeline = Timeline::default();
@@ -120,7 +124,7 @@ mod tests {
         let mut timeline = Timeline::default();
         timeline.add(100_000_000, 101_000_000, &hits(1), 0);
         timeline.add(40_000_000, 41_000_000, &hits(7), 0);
-        assert_eq!(timeline.second(40).unwrap().outcome(Outcome::Hit), 7.0);
+        assert_eq!(hits_in(&timeline, 40), 7);
         assert_eq!(timeline.second(70), None);
         timeline.add(900_000_000, 901_000_000, &hits(1), 0);
         assert_eq!(timeline.second(100), None);
@@ -134,6 +138,6 @@ mod tests {
             timeline.add(number * SECOND_US, (number + 1) * SECOND_US, &hits(3), 0);
         }
         assert_eq!(timeline.seconds.len() as u64, SECONDS);
-        assert_eq!(timeline.second(999).unwrap().outcome(Outcome::Hit), 3.0);
+        assert_eq!(hits_in(&timeline, 999), 3);
     }
 }

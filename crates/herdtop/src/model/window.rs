@@ -144,7 +144,7 @@ mod tests {
         let after = Snapshot { mono_us: 2_000_000, caches: vec![now], ..Snapshot::default() };
         let window = cache(&before, &after, "a").unwrap();
         assert_eq!(window.calls_per_load(), Some(2.0));
-        assert_eq!(window.rate(window.origin_calls), 15.0);
+        assert!((window.rate(window.origin_calls) - 15.0).abs() < 1e-9);
         assert!(cache(&Snapshot::default(), &after, "a").is_none());
     }
 }

@@ -19,12 +19,12 @@ pub(super) struct Terminal(());
 impl Terminal {
     pub(super) fn enter() -> io::Result<Self> {
         let terminal = Self(());
-        terminal.enter_again()?;
+        Self::enter_again()?;
         Ok(terminal)
     }
 
     /// Takes the terminal again after somebody else has used it.
-    pub(super) fn enter_again(&self) -> io::Result<()> {
+    pub(super) fn enter_again() -> io::Result<()> {
         // Raw mode is set anew even if it is on by our account: a shell may have changed it.
         disable_raw_mode()?;
         enable_raw_mode()?;
@@ -33,7 +33,7 @@ impl Terminal {
 
     /// Gives the terminal back and stops until continued. `Err` says why that cannot be.
     #[cfg(unix)]
-    pub(super) fn suspend(&self) -> Result<(), String> {
+    pub(super) fn suspend() -> Result<(), String> {
         use rustix::process::{Signal, getpid, getsid, kill_current_process_group};
         // A session leader has no shell behind it that could continue it.
         if getsid(None) == Ok(getpid()) {
@@ -47,7 +47,7 @@ impl Terminal {
 
     /// Gives the terminal back and stops until continued. `Err` says why that cannot be.
     #[cfg(not(unix))]
-    pub(super) fn suspend(&self) -> Result<(), String> {
+    pub(super) fn suspend() -> Result<(), String> {
         Err("this system has no suspending".into())
     }
 }

@@ -71,8 +71,8 @@ fn losses(model: &Model) -> String {
 }
 
 /// How a link stands, in a few cells.
-pub(super) fn link_text(ink: &Ink, link: &Link, now_mono_us: u64) -> (String, Style) {
-    match link {
+pub(super) fn link_text(ink: &Ink, state: &Link, now_mono_us: u64) -> (String, Style) {
+    match state {
         Link::Connecting => (format!("{} connecting", ink.glyphs.down), ink.palette.dim),
         Link::Up => (format!("{} up", ink.glyphs.up), ink.palette.good),
         Link::Waiting { retry_at_us, .. } => {

@@ -42,7 +42,7 @@ fn list(model: &Model, ink: &Ink, rows: &[Row], area: Rect, buf: &mut Buffer) {
     let each =
         LINES.into_iter().find(|lines| rows.len() * lines <= height).unwrap_or(if rows.len() == 1 { 5 } else { 1 });
     let first = frame::scroll_to(place, height / each);
-    for (slot, (index, row)) in (0..height / each.max(1) + 1).zip(rows.iter().enumerate().skip(first)) {
+    for (slot, (index, row)) in (0..=height / each).zip(rows.iter().enumerate().skip(first)) {
         let Ok(line) = u16::try_from(slot * each) else { break };
         let over = if place == Some(index) { ink.palette.selected } else { Style::new() };
         match each {

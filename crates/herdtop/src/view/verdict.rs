@@ -32,7 +32,7 @@ pub(super) fn draw(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
     };
     row.gap(1);
     let room = row.left().saturating_sub(counter.len() + 1);
-    for (text, style) in fitted(parts(model, ink, finding), room) {
+    for (text, style) in fitted(&parts(model, ink, finding), room) {
         let left = row.left().saturating_sub(counter.len() + 1);
         row.column(&text, text::width(&text::clean(&text)).min(left), text::Align::Left, style);
     }
@@ -93,7 +93,7 @@ pub(super) fn subject(model: &Model, finding: &Finding) -> String {
 }
 
 /// Leaves out the cure's explanation, the reason, then the start, until the rest fits.
-fn fitted(parts: [Part; 5], room: usize) -> [Part; 5] {
+fn fitted(parts: &[Part; 5], room: usize) -> [Part; 5] {
     let width = |parts: &[Part; 5]| parts.iter().map(|(text, _)| text::width(&text::clean(text))).sum::<usize>();
     let without = |dropped: &[usize], cure: &str| {
         let mut parts = parts.clone();

@@ -1,5 +1,9 @@
 //! A process for end-to-end tests: a real publisher over figures that the test sets.
-#![allow(dead_code, missing_docs, reason = "each test file uses a part of it")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "each test file uses a part of it, and a failure here is a failed test"
+)]
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,9 +14,9 @@ use herdfeed::server::{Batch, Listen, Publisher, Source};
 use herdfeed::{Event, Hello, Snapshot};
 
 /// How a snapshot looks at a time in microseconds since the start.
-pub type Figures = Box<dyn Fn(u64) -> Snapshot + Send + Sync>;
+pub(crate) type Figures = Box<dyn Fn(u64) -> Snapshot + Send + Sync>;
 
-pub struct Fake {
+pub(crate) struct Fake {
     hello: Hello,
     start: Instant,
     seq: AtomicU64,
@@ -20,21 +24,16 @@ pub struct Fake {
 }
 
 impl Fake {
-    pub fn new(hello: Hello, figures: Figures) -> Arc<Self> {
-        Arc::new(Self {
-            hello,
-            start: Instant::now(),
-            seq: AtomicU64::new(0),
-            figures: Mutex::new(figures),
-        })
+    pub(crate) fn new(hello: Hello, figures: Figures) -> Arc<Self> {
+        Arc::new(Self { hello, start: Instant::now(), seq: AtomicU64::new(0), figures: Mutex::new(figures) })
     }
 
-    pub fn publish(self: &Arc<Self>, socket: &Path) -> Publisher {
+    pub(crate) fn publish(self: &Arc<Self>, socket: &Path) -> Publisher {
         Publisher::start(Listen::Unix(socket.into()), Arc::clone(self) as Arc<dyn Source>).unwrap()
     }
 
     /// From now on the process says other figures.
-    pub fn say(&self, figures: Figures) {
+    pub(crate) fn say(&self, figures: Figures) {
         *self.figures.lock().unwrap() = figures;
     }
 
@@ -61,10 +60,6 @@ impl Source for Fake {
     }
 
     fn events(&self, since: u64, _most: usize) -> Batch {
-        Batch {
-            events: Vec::<Event>::new(),
-            lag: None,
-            next: since,
-        }
+        Batch { events: Vec::<Event>::new(), lag: None, next: since }
     }
 }

@@ -1,5 +1,9 @@
 //! A scripted world for tests: services whose counters grow as told, on fixed clocks.
-#![allow(dead_code, missing_docs, reason = "each test file uses a part of it")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "each test file uses a part of it, and a failure here is a failed test"
+)]
 
 use herdfeed::{
     CacheConfig, CacheSnapshot, Clock, Event, Fact, FlightEnd, FlightTrigger, GateConfig, GateSnapshot, Hello, HotKey,
@@ -10,20 +14,20 @@ use herdtop::update::{settle, update};
 use herdtop::{Key, Model, Msg, Now};
 
 /// 12:41:07 of some day, and two hours on the monotonic clock.
-pub const START: Now = Now { mono_us: 7_200_000_000, unix_us: 1_760_013_667_000_000 };
+pub(crate) const START: Now = Now { mono_us: 7_200_000_000, unix_us: 1_760_013_667_000_000 };
 
-pub struct Script {
-    pub model: Model,
-    pub services: Vec<Service>,
+pub(crate) struct Script {
+    pub(crate) model: Model,
+    pub(crate) services: Vec<Service>,
 }
 
-pub struct Service {
-    pub id: TargetId,
-    pub hello: Hello,
-    pub snapshot: Snapshot,
+pub(crate) struct Service {
+    pub(crate) id: TargetId,
+    pub(crate) hello: Hello,
+    pub(crate) snapshot: Snapshot,
 }
 
-pub fn hello(service: &str, pid: u32, boot: &str) -> Hello {
+pub(crate) fn hello(service: &str, pid: u32, boot: &str) -> Hello {
     Hello {
         v: [1, 0],
         min: 1,
@@ -59,7 +63,7 @@ pub fn hello(service: &str, pid: u32, boot: &str) -> Hello {
     }
 }
 
-pub fn cache() -> CacheSnapshot {
+pub(crate) fn cache() -> CacheSnapshot {
     CacheSnapshot {
         name: "users".into(),
         gate: "db".into(),
@@ -70,11 +74,11 @@ pub fn cache() -> CacheSnapshot {
     }
 }
 
-pub fn gate() -> GateSnapshot {
+pub(crate) fn gate() -> GateSnapshot {
     GateSnapshot { name: "db".into(), limit: 32, queue: 64, ..GateSnapshot::default() }
 }
 
-pub fn flight(id: u64, key: &str, started_mono_us: u64, age_us: u64, waiters: u64) -> LiveFlight {
+pub(crate) fn flight(id: u64, key: &str, started_mono_us: u64, age_us: u64, waiters: u64) -> LiveFlight {
     LiveFlight {
         id,
         key: key.into(),
@@ -88,11 +92,11 @@ pub fn flight(id: u64, key: &str, started_mono_us: u64, age_us: u64, waiters: u6
     }
 }
 
-pub fn condition(severity: Severity, subject: &str, fact: Fact) -> Event {
+pub(crate) fn condition(severity: Severity, subject: &str, fact: Fact) -> Event {
     Event { seq: 0, mono_us: 0, unix_us: START.unix_us, severity, subject: subject.into(), fact }
 }
 
-pub fn hot(key: &str, per_s: u64, share: f64) -> HotKey {
+pub(crate) fn hot(key: &str, per_s: u64, share: f64) -> HotKey {
     HotKey {
         key: key.into(),
         requests: per_s * 30,
@@ -110,29 +114,29 @@ pub fn hot(key: &str, per_s: u64, share: f64) -> HotKey {
 }
 
 impl Script {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut script = Self { model: Model::default(), services: Vec::new() };
         script.send(Msg::Tick(START));
         script
     }
 
-    pub fn send(&mut self, msg: Msg) {
+    pub(crate) fn send(&mut self, msg: Msg) {
         update(&mut self.model, msg);
     }
 
-    pub fn press(&mut self, keys: &str) {
+    pub(crate) fn press(&mut self, keys: &str) {
         for key in keys.chars() {
             self.send(Msg::Key(Key::Char(key)));
         }
     }
 
-    pub fn feed(&mut self, service: usize, feed: Feed) {
+    pub(crate) fn feed(&mut self, service: usize, feed: Feed) {
         let target = self.services[service].id;
         self.send(Msg::Feed { target, feed });
     }
 
     /// A process that is there and has said one snapshot.
-    pub fn attach(&mut self, name: &str, pid: u32) -> usize {
+    pub(crate) fn attach(&mut self, name: &str, pid: u32) -> usize {
         let id = TargetId(u32::try_from(self.services.len()).unwrap());
         let snapshot = Snapshot {
             seq: 1,
@@ -155,21 +159,21 @@ impl Script {
     }
 
     /// The service says how it stands.
-    pub fn tell(&mut self, service: usize) {
+    pub(crate) fn tell(&mut self, service: usize) {
         let snapshot = self.services[service].snapshot.clone();
         self.feed(service, Feed::Snapshot(Box::new(snapshot)));
         settle(&mut self.model);
     }
 
     /// Changes what every service will say.
-    pub fn each(&mut self, change: impl Fn(&mut Snapshot)) {
+    pub(crate) fn each(&mut self, change: impl Fn(&mut Snapshot)) {
         for service in &mut self.services {
             change(&mut service.snapshot);
         }
     }
 
     /// Quarters of a second pass; every service says a snapshot in each, changed by `change`.
-    pub fn pass(&mut self, quarters: usize, change: impl Fn(&mut Snapshot)) {
+    pub(crate) fn pass(&mut self, quarters: usize, change: impl Fn(&mut Snapshot)) {
         for _ in 0..quarters {
             let now = self.model.now.plus_us(250_000);
             self.send(Msg::Tick(now));
@@ -185,18 +189,18 @@ impl Script {
     }
 
     /// Time passes and nobody says anything.
-    pub fn silence(&mut self, us: u64) {
+    pub(crate) fn silence(&mut self, us: u64) {
         let now = self.model.now.plus_us(us);
         self.send(Msg::Tick(now));
     }
 
-    pub fn text(&self, width: u16, height: u16) -> String {
+    pub(crate) fn text(&self, width: u16, height: u16) -> String {
         herdtop::picture::text(&self.model, width, height)
     }
 }
 
 /// A quarter of a second of everyday traffic: 4,000 hits, some loads and joins a second.
-pub fn everyday(snapshot: &mut Snapshot) {
+pub(crate) fn everyday(snapshot: &mut Snapshot) {
     let cache = &mut snapshot.caches[0];
     cache.begun += 1_000;
     for (outcome, count) in [
@@ -225,7 +229,7 @@ pub fn everyday(snapshot: &mut Snapshot) {
 }
 
 /// Nothing is wrong.
-pub fn calm() -> Script {
+pub(crate) fn calm() -> Script {
     let mut script = Script::new();
     script.attach("api", 101);
     script.attach("api", 102);
@@ -234,7 +238,7 @@ pub fn calm() -> Script {
 }
 
 /// One load, 812 waiters, expired: protected.
-pub fn herd() -> Script {
+pub(crate) fn herd() -> Script {
     let mut script = calm();
     script.pass(8, |snapshot| {
         everyday(snapshot);
@@ -269,7 +273,7 @@ pub fn herd() -> Script {
 }
 
 /// Single-flight and permits are off: 240 loads of one key at once.
-pub fn stampede() -> Script {
+pub(crate) fn stampede() -> Script {
     let mut script = calm();
     script.pass(8, |snapshot| {
         everyday(snapshot);
@@ -291,7 +295,7 @@ pub fn stampede() -> Script {
 }
 
 /// Nobody is there any more.
-pub fn disconnected() -> Script {
+pub(crate) fn disconnected() -> Script {
     let mut script = calm();
     let retry_at_us = script.model.now.mono_us + 4_000_000;
     for service in 0..2 {
@@ -303,7 +307,7 @@ pub fn disconnected() -> Script {
 }
 
 /// The picture is held while data goes on arriving.
-pub fn paused() -> Script {
+pub(crate) fn paused() -> Script {
     let mut script = herd();
     script.press(" ");
     script.pass(12, everyday);
@@ -311,7 +315,7 @@ pub fn paused() -> Script {
 }
 
 /// Figures at the far end of their types.
-pub fn huge() -> Script {
+pub(crate) fn huge() -> Script {
     let mut script = calm();
     script.pass(4, |snapshot| {
         let cache = &mut snapshot.caches[0];
@@ -344,7 +348,7 @@ pub fn huge() -> Script {
 }
 
 /// Key names that try to harm the screen.
-pub fn hostile_keys() -> Vec<String> {
+pub(crate) fn hostile_keys() -> Vec<String> {
     vec![
         "商品:東京:価格:在庫".into(),
         "👩‍👩‍👧‍👦:family:👍🏽".into(),
@@ -360,7 +364,7 @@ pub fn hostile_keys() -> Vec<String> {
 }
 
 /// A world whose every string from outside is hostile.
-pub fn hostile() -> Script {
+pub(crate) fn hostile() -> Script {
     let mut script = Script::new();
     script.attach("api\u{1b}[31m", 1);
     script.pass(8, |snapshot| {

@@ -21,6 +21,16 @@ pub enum Verdict {
     Errors,
 }
 
+/// What a run has seen, before it is put into words.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) warm_up: Warmed,
+    pub(crate) lasted: Duration,
+    pub(crate) products: Record,
+    pub(crate) orders: Record,
+    pub(crate) database: Database,
+}
+
 /// How a run went.
 #[derive(Debug, Serialize)]
 pub struct Report {
@@ -30,7 +40,7 @@ pub struct Report {
     keys: u32,
     zipf: f64,
     hot_share: f64,
-    pub(crate) warm_up: Warmed,
+    warm_up: Warmed,
     /// From the first request to the last answer.
     seconds: f64,
     products: Lane,
@@ -139,7 +149,7 @@ impl Lane {
 }
 
 impl Report {
-    pub(crate) fn new(plan: &Plan, lasted: Duration, products: &Record, orders: &Record, database: Database) -> Self {
+    pub(crate) fn new(plan: &Plan, seen: Seen) -> Self {
         Self {
             target: plan.target.to_string(),
             seed: plan.seed,
@@ -147,12 +157,12 @@ impl Report {
             keys: plan.keys,
             zipf: plan.zipf,
             hot_share: plan.hot_share,
-            warm_up: Warmed::default(),
-            seconds: lasted.as_secs_f64(),
-            products: Lane::from(products),
-            hot_bundle: Latency::from(&products.hot),
-            orders: Lane::from(orders),
-            database,
+            warm_up: seen.warm_up,
+            seconds: seen.lasted.as_secs_f64(),
+            products: Lane::from(&seen.products),
+            hot_bundle: Latency::from(&seen.products.hot),
+            orders: Lane::from(&seen.orders),
+            database: seen.database,
         }
     }
 

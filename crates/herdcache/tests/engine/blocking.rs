@@ -1,0 +1,186 @@
+//! S7: loaders that block their thread. Real time, with bounds of at least three times what is expected.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use herdcache::herdfeed::{DiscardReason, OriginResult};
+use herdcache::{Cache, Failure, Gate, GetError, Ttl};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::support::{Calls, DbError, Rows, assert_quiet, ms, value};
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap()
+}
+
+fn cache(name: &str, gate: &Gate) -> Rows {
+    Cache::builder(name, Ttl::fresh_for(ms(60_000)), gate)
+        .origin_timeout(ms(100))
+        .flight_deadline(ms(100))
+        .cooling(ms(10), ms(10))
+        .build()
+        .unwrap()
+}
+
+/// Where the loader blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Blocks {
+    /// At its first poll, in its caller.
+    InPlace,
+    /// Later, in the task it was spawned into.
+    Spawned,
+}
+
+/// Waits until `done`, 5 s at most.
+async fn until(done: impl Fn() -> bool) {
+    let limit = Instant::now() + Duration::from_secs(5);
+    while !done() && Instant::now() < limit {
+        tokio::time::sleep(ms(2)).await;
+    }
+    assert!(done());
+}
+
+async fn blocked_load_frees_its_key(blocks: Blocks) {
+    let gate = Gate::new(2);
+    let cache = cache("blocks", &gate);
+    let calls = Arc::new(Calls::default());
+    let began = Instant::now();
+    let leader = tokio::spawn({
+        let (cache, calls) = (cache.clone(), Arc::clone(&calls));
+        async move {
+            let load = |_| async move {
+                let _call = calls.call();
+                if blocks == Blocks::Spawned {
+                    tokio::task::yield_now().await;
+                }
+                std::thread::sleep(ms(400));
+                Ok(1)
+            };
+            cache.get_with(&7, load).await
+        }
+    });
+    until(|| calls.started() == 1).await;
+    let waiter = cache.get_with(&7, calls.load(ms(1), Ok(2))).await;
+    let freed = began.elapsed();
+    assert!(matches!(&waiter, Err(GetError::Failed(Failure::Deadline { limit })) if *limit == ms(100)), "{waiter:?}");
+    assert!(freed >= ms(90) && freed < ms(390), "{blocks:?}: freed after {freed:?}");
+    let snapshot = cache.snapshot();
+    assert_eq!((snapshot.origin_abandoned, snapshot.origin_active), (1, 1));
+    assert_eq!(gate.snapshot().used(), 1);
+    // The key is free: the next load runs beside the blocked one, once the key has cooled.
+    tokio::time::sleep(ms(16)).await;
+    assert_eq!(value(cache.get_with(&7, calls.load(ms(1), Ok(3))).await), 3);
+    assert!(began.elapsed() < ms(390), "{:?}", began.elapsed());
+    assert_eq!(cache.snapshot().origin_abandoned, 1);
+    assert_eq!(gate.snapshot().used(), 1);
+    assert!(leader.await.unwrap().is_err());
+    until(|| cache.snapshot().origin_abandoned == 0).await;
+    let snapshot = cache.snapshot();
+    // The late value was seen and not stored.
+    assert_eq!(cache.peek(&7).as_deref(), Some(&3));
+    assert_eq!(snapshot.discards[DiscardReason::TooOld], 1);
+    assert_eq!(snapshot.origin_results[OriginResult::Timeout], 1);
+    assert_quiet(&snapshot);
+    assert_eq!(gate.snapshot().used(), 0);
+}
+
+/// S7: a loader that blocks its caller's thread.
+#[test]
+fn s7_a_load_that_blocks_in_place_frees_its_key_and_keeps_its_permit() {
+    runtime().block_on(blocked_load_frees_its_key(Blocks::InPlace));
+}
+
+/// S7: a loader that blocks the thread it was spawned on.
+#[test]
+fn s7_a_load_that_blocks_its_task_frees_its_key_and_keeps_its_permit() {
+    runtime().block_on(blocked_load_frees_its_key(Blocks::Spawned));
+}
+
+/// S7: nobody but the blocked leader asked; a caller who comes after the deadline is not kept waiting.
+#[test]
+fn s7_a_caller_after_the_deadline_of_a_blocked_load_does_not_wait_for_it() {
+    runtime().block_on(async {
+        let cache = cache("late", &Gate::new(2));
+        let calls = Arc::new(Calls::default());
+        let leader = tokio::spawn({
+            let (cache, calls) = (cache.clone(), Arc::clone(&calls));
+            async move {
+                let load = |_| async move {
+                    let _call = calls.call();
+                    std::thread::sleep(ms(800));
+                    Ok(1)
+                };
+                cache.get_with(&7, load).await
+            }
+        });
+        until(|| calls.started() == 1).await;
+        tokio::time::sleep(ms(150)).await;
+        let began = Instant::now();
+        let _ = cache.get_with(&7, calls.load(ms(1), Ok(2))).await;
+        tokio::time::sleep(ms(16)).await;
+        assert_eq!(value(cache.get_with(&7, calls.load(ms(1), Ok(3))).await), 3);
+        assert!(began.elapsed() < ms(500), "{:?}", began.elapsed());
+        let _ = leader.await;
+    });
+}
+
+/// S7, case 05: a load that never ends frees its key and its permit at the deadline, for all who wait.
+#[tokio::test(start_paused = true)]
+async fn s7_a_load_that_never_ends_is_over_at_the_deadline() {
+    let gate = Gate::new(4);
+    let cache = Cache::<u64, u64, DbError>::builder("case-05", Ttl::fresh_for(ms(60_000)), &gate)
+        .origin_timeout(ms(1_000))
+        .flight_deadline(ms(1_000))
+        .build()
+        .unwrap();
+    let began = tokio::time::Instant::now();
+    let callers: Vec<_> = (0..20)
+        .map(|_| {
+            let cache = cache.with_wait_timeout(ms(5_000));
+            tokio::spawn(async move { cache.get_with(&7, |_| std::future::pending::<Result<u64, _>>()).await })
+        })
+        .collect();
+    for caller in callers {
+        let got = caller.await.unwrap();
+        assert!(matches!(got, Err(GetError::Failed(Failure::Deadline { .. }))), "{got:?}");
+    }
+    assert!(began.elapsed() >= ms(1_000) && began.elapsed() <= ms(1_100));
+    crate::support::turns().await;
+    assert_eq!(gate.snapshot().used(), 0);
+    assert_quiet(&cache.snapshot());
+    tokio::time::sleep(ms(151)).await;
+    assert_eq!(value(cache.get_with(&7, |_| async { Ok(1) }).await), 1);
+}
+
+/// S7, case 05: blocking work that cannot be stopped keeps its permit and is counted until it ends.
+#[tokio::test(start_paused = true)]
+async fn s7_blocking_work_keeps_its_permit_until_it_ends() {
+    let gate = Gate::new(4);
+    let cache = cache("case-05-blocking", &gate);
+    let (release, wait) = std::sync::mpsc::channel::<()>();
+    let caller = tokio::spawn({
+        let cache = cache.clone();
+        async move {
+            let load = |cx: herdcache::LoadContext<u64, u64>| async move {
+                let done = cx.run_blocking(move || wait.recv().is_ok()).await;
+                done.map(|_| 1).map_err(|_| DbError("blocking"))
+            };
+            cache.get_with(&7, load).await
+        }
+    });
+    for _ in 0..12 {
+        tokio::time::advance(ms(10)).await;
+        crate::support::turns().await;
+    }
+    assert!(matches!(caller.await.unwrap(), Err(GetError::Failed(Failure::Deadline { .. }))));
+    let snapshot = cache.snapshot();
+    assert_eq!((snapshot.origin_abandoned, gate.snapshot().used()), (1, 1));
+    tokio::time::advance(ms(16)).await;
+    assert_eq!(value(cache.get_with(&7, |_| async { Ok(2) }).await), 2);
+    assert_eq!((cache.snapshot().origin_abandoned, gate.snapshot().used()), (1, 1));
+    drop(release);
+    until(|| cache.snapshot().origin_abandoned == 0).await;
+    assert_eq!(gate.snapshot().used(), 0);
+    assert_eq!(cache.peek(&7).as_deref(), Some(&2));
+    assert_quiet(&cache.snapshot());
+}

@@ -1,0 +1,233 @@
+//! S2: code of the application that panics where the engine calls it.
+
+use std::cell::Cell;
+use std::hash::{Hash, Hasher};
+
+use herdcache::herdfeed::RefreshResult;
+use herdcache::{Cache, Gate, KeyView, Loaded, Outcome, Ttl};
+use tokio::time::Instant;
+
+use crate::support::{DbError, assert_quiet, ms, outcome, turns};
+
+/// What a [`Touchy`] key is asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    Clone,
+    Eq,
+    Hash,
+    Serialize,
+}
+
+thread_local! {
+    /// The act that panics, and after how many more of it.
+    static FUSE: Cell<Option<(Act, u32)>> = const { Cell::new(None) };
+}
+
+/// A key that panics when its fuse has burnt down.
+#[derive(Debug)]
+struct Touchy(u64);
+
+fn touch(act: Act) {
+    match FUSE.get() {
+        Some((set, 1)) if set == act => {
+            FUSE.set(None);
+            panic!("{act:?}");
+        }
+        Some((set, left)) if set == act => FUSE.set(Some((act, left - 1))),
+        Some(_) | None => {}
+    }
+}
+
+impl Clone for Touchy {
+    fn clone(&self) -> Self {
+        touch(Act::Clone);
+        Self(self.0)
+    }
+}
+
+impl PartialEq for Touchy {
+    fn eq(&self, other: &Self) -> bool {
+        touch(Act::Eq);
+        self.0 == other.0
+    }
+}
+impl Eq for Touchy {}
+
+impl Hash for Touchy {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        touch(Act::Hash);
+        self.0.hash(hasher);
+    }
+}
+
+impl serde::Serialize for Touchy {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        touch(Act::Serialize);
+        serializer.serialize_u64(self.0)
+    }
+}
+
+type Keyed = Cache<Touchy, u64, DbError>;
+
+fn keyed() -> Keyed {
+    // Ten waiters make a herd, so that keys are shown as well.
+    Cache::builder("touchy", Ttl::fresh_for(ms(1_000)).stale_for(ms(60_000)), &Gate::new(8))
+        .jitter(0.0)
+        .cooling(ms(10), ms(10))
+        .build()
+        .unwrap()
+}
+
+/// A leader and eleven waiters. Gives how many were answered; the others' own tasks panicked or got an error.
+async fn crowd(cache: &Keyed) -> usize {
+    let callers: Vec<_> = (0..12)
+        .map(|_| {
+            let cache = cache.clone();
+            tokio::spawn(async move {
+                let load = |_| async {
+                    tokio::time::sleep(ms(30)).await;
+                    Ok(5)
+                };
+                cache.get_with(&Touchy(1), load).await.is_ok_and(|found| found.is_some())
+            })
+        })
+        .collect();
+    let mut answered = 0;
+    for caller in callers {
+        answered += usize::from(caller.await.unwrap_or(false));
+    }
+    answered
+}
+
+/// Afterwards nothing is left behind, and the key can be loaded.
+async fn assert_healed(cache: &Keyed, case: &str) {
+    FUSE.set(None);
+    tokio::time::sleep(ms(61_100)).await;
+    let got = cache.get_with(&Touchy(1), |_| async { Ok(6) }).await;
+    assert_eq!(got.unwrap().as_deref(), Some(&6), "{case}");
+    turns().await;
+    assert_quiet(&cache.snapshot());
+    let began = Instant::now();
+    cache.shutdown(ms(1_000)).await;
+    assert_eq!(began.elapsed(), ms(0), "{case}: a flight was left behind");
+}
+
+/// Lets the act panic at its first, second, third … time in a herd's life, until it happens no more.
+async fn sweep_a_herd(act: Act) -> u32 {
+    for nth in 1.. {
+        let case = format!("{act:?} number {nth}");
+        let cache = keyed();
+        FUSE.set(Some((act, nth)));
+        let answered =
+            tokio::time::timeout(ms(30_000), crowd(&cache)).await.unwrap_or_else(|_| panic!("{case}: callers hang"));
+        let blown = FUSE.take().is_none();
+        assert!(blown || answered == 12, "{case}: {answered} answered");
+        assert_healed(&cache, &case).await;
+        if !blown {
+            return nth - 1;
+        }
+    }
+    unreachable!()
+}
+
+/// S2: wherever a key's `Clone` panics, callers are told and the key can be loaded again.
+#[tokio::test(start_paused = true)]
+async fn s2_a_panicking_key_clone_leaves_nothing_behind() {
+    assert!(sweep_a_herd(Act::Clone).await > 0);
+}
+
+/// S2: the same for `Hash`.
+#[tokio::test(start_paused = true)]
+async fn s2_a_panicking_key_hash_leaves_nothing_behind() {
+    assert!(sweep_a_herd(Act::Hash).await > 0);
+}
+
+/// S2: the same for `Eq`.
+#[tokio::test(start_paused = true)]
+async fn s2_a_panicking_key_eq_leaves_nothing_behind() {
+    assert!(sweep_a_herd(Act::Eq).await > 0);
+}
+
+/// S2: the same for `Serialize`, by which keys are shown.
+#[tokio::test(start_paused = true)]
+async fn s2_a_panicking_key_serialize_leaves_nothing_behind() {
+    assert!(sweep_a_herd(Act::Serialize).await > 0);
+}
+
+/// S2, R1: wherever a key panics on the way to a refresh, the next read refreshes.
+#[tokio::test(start_paused = true)]
+async fn s2_a_key_that_panics_in_a_refresh_does_not_end_refreshing() {
+    for act in [Act::Clone, Act::Hash, Act::Eq] {
+        for nth in 1.. {
+            let case = format!("{act:?} number {nth}");
+            let cache = keyed();
+            cache.insert(Touchy(1), 1);
+            tokio::time::sleep(ms(2_000)).await;
+            FUSE.set(Some((act, nth)));
+            let reader = cache.clone();
+            let read = tokio::spawn(async move { reader.get_with(&Touchy(1), |_| async { Ok(2) }).await.is_ok() });
+            let _ = read.await;
+            turns().await;
+            let blown = FUSE.take().is_none();
+            tokio::time::sleep(ms(100)).await;
+            if blown {
+                let again = cache.get_with(&Touchy(1), |_| async { Ok(2) }).await;
+                assert!(again.is_ok(), "{case}");
+                turns().await;
+            }
+            let snapshot = cache.snapshot();
+            assert_eq!(cache.peek(&Touchy(1)).as_deref(), Some(&2), "{case}: {:?}", snapshot.refreshes);
+            assert_quiet(&snapshot);
+            assert_healed(&cache, &case).await;
+            if !blown {
+                break;
+            }
+        }
+    }
+}
+
+/// S2: a function that shows keys and panics hurts neither callers nor readers of the account.
+#[tokio::test(start_paused = true)]
+async fn s2_a_panicking_key_view_hurts_nobody() {
+    let cache: Keyed = Cache::builder("view", Ttl::fresh_for(ms(1_000)), &Gate::new(8))
+        .show_keys(KeyView::With(|_| panic!("secret")))
+        .build()
+        .unwrap();
+    let answered = tokio::time::timeout(ms(30_000), crowd(&cache)).await.unwrap_or(0);
+    assert_eq!(answered, 12);
+    let snapshot = cache.snapshot();
+    assert_eq!(snapshot.outcomes[Outcome::Coalesced], 11);
+    assert_quiet(&snapshot);
+}
+
+/// S2: the load's own `Drop` panics: its value is answered and stored all the same.
+#[tokio::test(start_paused = true)]
+async fn s2_a_load_whose_drop_panics_still_lands() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            assert!(std::thread::panicking(), "in Drop");
+        }
+    }
+    let cache = keyed();
+    let load = |_| {
+        let bomb = Bomb;
+        // Held by the future itself, not by its body, so that it goes off when the future is dropped.
+        let mut left = 2;
+        std::future::poll_fn(move |cx| {
+            let _ = &bomb;
+            left -= 1;
+            if left > 0 {
+                cx.waker().wake_by_ref();
+                return std::task::Poll::Pending;
+            }
+            std::task::Poll::Ready(Ok(3))
+        })
+    };
+    let got = cache.get_with(&Touchy(1), load).await;
+    assert_eq!(outcome(&got), Some(Outcome::Loaded));
+    assert_eq!(cache.peek(&Touchy(1)).as_deref(), Some(&3));
+    assert_quiet(&cache.snapshot());
+    assert_eq!(cache.snapshot().refreshes[RefreshResult::Failed], 0);
+    let _ = Loaded::value(0_u64);
+}

@@ -1,0 +1,158 @@
+//! S5: loaders that ask the cache themselves.
+
+use std::sync::Arc;
+
+use herdcache::herdfeed::{Measure, RefreshResult};
+use herdcache::{Cache, Failure, Gate, GetError, Loaded, Switch, Ttl};
+use tokio::time::Instant;
+
+use crate::support::{Calls, DbError, Rows, assert_quiet, ms, outcome, rows, value};
+
+/// S5, case 07 (a): a loader that asks for its own key is told so at once.
+#[tokio::test(start_paused = true)]
+async fn s5_a_loader_of_its_own_key_is_reentrant() {
+    let cache = rows("own", Ttl::fresh_for(ms(60_000))).build().unwrap();
+    let inner = cache.clone();
+    let began = Instant::now();
+    let got = cache
+        .get_with(&1, |_| async move {
+            tokio::time::sleep(ms(10)).await;
+            let got = inner.get_with(&1, |_| async { Ok(1) }).await;
+            assert!(matches!(got, Err(GetError::Reentrant)), "{got:?}");
+            Ok(2)
+        })
+        .await;
+    assert_eq!(value(got), 2);
+    assert!(began.elapsed() <= ms(100));
+    assert_quiet(&cache.snapshot());
+}
+
+/// S5, case 07 (b): a cycle through a key of another cache is seen too.
+#[tokio::test(start_paused = true)]
+async fn s5_a_cycle_through_another_cache_is_reentrant() {
+    let gate = Gate::new(4);
+    let build = |name| Cache::<u64, u64, DbError>::builder(name, Ttl::fresh_for(ms(60_000)), &gate).build().unwrap();
+    let (first, second) = (build("cycle-a"), build("cycle-b"));
+    let (inner, outer) = (second.clone(), first.clone());
+    let began = Instant::now();
+    let got = first
+        .get_with(&1, |_| async move {
+            let nested = inner.get_with(&2, |_| async move {
+                tokio::time::sleep(ms(10)).await;
+                let got = outer.get_with(&1, |_| async { Ok(1) }).await;
+                assert!(matches!(got, Err(GetError::Reentrant)), "{got:?}");
+                Ok(2)
+            });
+            Ok(value(nested.await) + 1)
+        })
+        .await;
+    assert_eq!(value(got), 3);
+    assert!(began.elapsed() <= ms(100));
+    assert_eq!(first.snapshot().outcomes[herdcache::Outcome::Failed], 1);
+    assert_quiet(&first.snapshot());
+    assert_quiet(&second.snapshot());
+}
+
+/// S5, case 07 (c): with one permit, a nested load runs under its parent's.
+#[tokio::test(start_paused = true)]
+async fn s5_a_nested_load_runs_under_its_parents_permit() {
+    let gate = Gate::builder(1).queue(0).build().unwrap();
+    let cache = Cache::<u64, u64, DbError>::builder("nested", Ttl::fresh_for(ms(60_000)), &gate).build().unwrap();
+    let calls = Arc::new(Calls::default());
+    let (inner, nested) = (cache.clone(), Arc::clone(&calls));
+    let began = Instant::now();
+    let got = cache
+        .get_with(&1, |_| async move {
+            tokio::time::sleep(ms(20)).await;
+            Ok(value(inner.get_with(&2, nested.load(ms(20), Ok(5))).await) + 1)
+        })
+        .await;
+    assert_eq!(value(got), 6);
+    assert!(began.elapsed() <= ms(40), "{:?}", began.elapsed());
+    let snapshot = gate.snapshot();
+    assert_eq!((snapshot.usage_peak, snapshot.used()), (1, 0));
+    assert_quiet(&cache.snapshot());
+}
+
+/// S5: a cycle over two callers cannot be seen; it ends at the limit, with a typed error and no leak.
+#[tokio::test(start_paused = true)]
+async fn s5_a_cycle_over_two_callers_ends_at_the_limit() {
+    let cache =
+        rows("cross", Ttl::fresh_for(ms(60_000))).origin_timeout(ms(1_000)).flight_deadline(ms(1_000)).build().unwrap();
+    let caller = |cache: &Rows, own: u64, other: u64| {
+        let (cache, inner) = (cache.clone(), cache.clone());
+        tokio::spawn(async move {
+            let load = |_| async move {
+                tokio::time::sleep(ms(10)).await;
+                inner
+                    .get_with(&other, |_| async { Ok(0) })
+                    .await
+                    .map(|found| found.map(|value| *value))
+                    .map_err(|_| DbError("nested"))
+            };
+            cache.get_with(&own, load).await
+        })
+    };
+    let began = Instant::now();
+    let (one, two) = (caller(&cache, 1, 2), caller(&cache, 2, 1));
+    for got in [one.await.unwrap(), two.await.unwrap()] {
+        assert!(matches!(got, Err(GetError::Failed(Failure::Deadline { limit })) if limit == ms(1_000)), "{got:?}");
+    }
+    assert!(began.elapsed() <= ms(1_100), "{:?}", began.elapsed());
+    tokio::time::sleep(ms(1)).await;
+    assert_quiet(&cache.snapshot());
+}
+
+/// S5, R1: a refresh that a loader sets off is no part of that load: it may wait for the loader's own key.
+#[tokio::test(start_paused = true)]
+async fn s5_a_refresh_set_off_by_a_load_is_not_nested_in_it() {
+    let cache = rows("apart", Ttl::fresh_for(ms(60_000))).build().unwrap();
+    cache.insert(2, Loaded::value(20).fresh_for(ms(10)).stale_for(ms(60_000)));
+    tokio::time::sleep(ms(20)).await;
+    let (inner, again) = (cache.clone(), cache.clone());
+    let got = cache
+        .get_with(&1, |_| async move {
+            let refresh = |_| async move {
+                let one = again.get_with(&1, |_| async { Ok(0) }).await;
+                one.map(|found| *found.unwrap() + 20).map_err(|_| DbError("refresh"))
+            };
+            let two = inner.get_with(&2, refresh).await;
+            assert_eq!(outcome(&two), Some(herdcache::Outcome::Stale));
+            tokio::time::sleep(ms(50)).await;
+            Ok(1)
+        })
+        .await;
+    assert_eq!(value(got), 1);
+    tokio::time::sleep(ms(1)).await;
+    let snapshot = cache.snapshot();
+    assert_eq!((snapshot.refreshes[RefreshResult::Stored], snapshot.refreshes[RefreshResult::Failed]), (1, 0));
+    assert_eq!(cache.peek(&2).as_deref(), Some(&21));
+    assert_quiet(&snapshot);
+}
+
+/// S5: that single-flight is off does not make a loader of its own key run for ever.
+#[tokio::test(start_paused = true)]
+async fn s5_a_loader_of_its_own_key_is_reentrant_without_single_flight() {
+    fn ask(cache: Rows, calls: Arc<Calls>) -> crate::support::Load {
+        Box::pin(async move {
+            let (inner, nested) = (cache.clone(), Arc::clone(&calls));
+            let load = move |_| {
+                let call = calls.call();
+                async move {
+                    tokio::time::sleep(ms(1)).await;
+                    drop(call);
+                    ask(inner, nested).await
+                }
+            };
+            cache.get_with(&1, load).await.map(|found| *found.unwrap()).map_err(|_| DbError("nested"))
+        })
+    }
+    let cache = rows("bare-own", Ttl::fresh_for(ms(60_000))).max_flights(50).build().unwrap();
+    cache.set_measure(Measure::SingleFlight, Switch::Off);
+    let calls = Arc::new(Calls::default());
+    let got = ask(cache.clone(), Arc::clone(&calls)).await;
+    assert_eq!(got, Err(DbError("nested")));
+    assert_eq!(calls.started(), 1);
+    tokio::time::sleep(ms(1)).await;
+    assert_quiet(&cache.snapshot());
+}

@@ -1,0 +1,67 @@
+//! `herdtop demo` in a real terminal: it melts when its protection is switched off, and heals.
+#![cfg(all(unix, feature = "demo"))]
+
+#[path = "support/tmux.rs"]
+mod tmux;
+
+use tmux::Tmux;
+
+/// Starts the demonstration with a socket of its own.
+fn demo(width: u16, height: u16) -> Tmux {
+    let tmux = Tmux::new(width, height);
+    let directory = tmux.directory.path().display().to_string();
+    let program = env!("CARGO_BIN_EXE_herdtop");
+    tmux.line(&format!("clear; HERDCACHE_SOCKET={directory}/ {program} demo; echo \"code=$?\""));
+    tmux.wait_for("1/1 up");
+    tmux
+}
+
+/// The largest number after `loads=` in the list of events: loads of one key at once.
+fn parallel_loads(screen: &str) -> u64 {
+    let counts = screen.split("loads=").skip(1);
+    counts.filter_map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()).max().unwrap_or(0)
+}
+
+fn sockets(tmux: &Tmux) -> usize {
+    std::fs::read_dir(tmux.directory.path()).unwrap().count()
+}
+
+#[test]
+fn without_single_flight_and_permits_it_melts_and_with_them_it_heals() {
+    let tmux = demo(160, 45);
+    // Protected: herds, each of one load.
+    let calm = tmux.wait("a protected herd", |screen| screen.contains("herd_ended") && screen.contains("ticker"));
+    assert_eq!(parallel_loads(&calm), 1, "{calm}");
+    assert!(calm.contains("F single-flight ●") && calm.contains("P permits ●"), "{calm}");
+
+    tmux.key("F");
+    tmux.key("P");
+    tmux.wait("the measures off", |screen| screen.contains("off: singleflight permits"));
+    tmux.wait_for("F single-flight ◌");
+    tmux.wait("a stampede", |screen| parallel_loads(screen) >= 100);
+
+    tmux.key("F");
+    tmux.key("P");
+    tmux.wait("the measures on", |screen| !screen.contains("off: "));
+    tmux.wait_for("F single-flight ●");
+
+    tmux.key("q");
+    tmux.wait_for("code=0");
+    tmux.assert_restored();
+    assert_eq!(sockets(&tmux), 0, "the socket stays behind");
+}
+
+#[test]
+fn trouble_is_made_by_keys_and_sigterm_leaves_nothing_behind() {
+    let tmux = demo(100, 30);
+    tmux.key("L");
+    tmux.wait_for("slow origin ●");
+    tmux.key("L");
+    tmux.key("A");
+    tmux.wait_for("slow origin ◌");
+    assert_eq!(sockets(&tmux), 1);
+    tmux.signal("TERM");
+    tmux.wait_for("code=143");
+    tmux.assert_restored();
+    assert_eq!(sockets(&tmux), 0, "the socket stays behind");
+}
