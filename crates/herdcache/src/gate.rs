@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 
 use crate::account::{AtomicHistogram, Counters, Peak};
 use crate::clock;
-use crate::registry;
+use crate::registry::{self, ObservedGate};
 
 pub use builder::GateBuilder;
 pub(crate) use permit::{Permit, Place};
@@ -211,8 +211,8 @@ impl Gate {
     }
 }
 
-impl Inner {
-    pub(crate) fn snapshot(&self) -> GateSnapshot {
+impl ObservedGate for Inner {
+    fn snapshot(&self) -> GateSnapshot {
         let now = clock::exact();
         self.conditions.check(self, now);
         GateSnapshot {
@@ -233,7 +233,7 @@ impl Inner {
         }
     }
 
-    pub(crate) fn config(&self) -> GateConfig {
+    fn config(&self) -> GateConfig {
         let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
         GateConfig {
             name: self.name.clone(),

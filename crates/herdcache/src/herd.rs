@@ -13,18 +13,14 @@ use std::time::Duration;
 
 use herdfeed::thresholds::herd_waiters;
 use herdfeed::{
-    Event, Fact, FlightEnd, HerdEnd, Histogram, MissCause, OriginResult, Outcome, RejectReason, RemovalCause, Severity,
-    Tally,
+    Event, Fact, FlightEnd, FlightTrigger, HerdEnd, Histogram, MissCause, OriginResult, Outcome, RejectReason,
+    RemovalCause, Severity, Tally,
 };
 use parking_lot::Mutex;
 
 use crate::by_hash::ByHash;
 use crate::clock::{Moment, nanos};
-use crate::core::Core;
 use crate::events;
-use crate::flight::Flight;
-use crate::key::Key;
-use crate::store::Store;
 
 use conditions::Watch;
 
@@ -72,6 +68,27 @@ pub(crate) enum Depth {
 pub(crate) struct Crowd {
     pub(crate) waiters: u64,
     pub(crate) loads: u64,
+}
+
+/// The flight that a crowd gathers about.
+pub(crate) struct About<'a> {
+    pub(crate) subject: &'a str,
+    pub(crate) permits: u64,
+    pub(crate) flight: u64,
+    pub(crate) hash: u64,
+    pub(crate) trigger: FlightTrigger,
+    pub(crate) cause: Option<MissCause>,
+    pub(crate) now: Moment,
+    /// The key as the application lets it be seen; asked for only when there is something to tell.
+    pub(crate) key: &'a dyn Fn() -> String,
+}
+
+/// What a flight came to.
+pub(crate) struct Landed {
+    pub(crate) started: Moment,
+    pub(crate) deadline: Moment,
+    pub(crate) most_waiting: u64,
+    pub(crate) end: FlightEnd,
 }
 
 /// Detection for one cache.
@@ -141,27 +158,21 @@ impl Herds {
     /// A key draws a crowd: tells a herd once it is one.
     ///
     /// Looks at the crowd's doublings only, so that a herd of ten thousand costs a handful of looks.
-    pub(crate) fn grown<K, V, E, S>(&self, core: &Core<K, V, E, S>, flight: &Flight<K, V, E>, crowd: Crowd)
-    where
-        K: Key,
-        V: Send + Sync + 'static,
-        E: Send + Sync + 'static,
-        S: Store<K, V>,
-    {
-        let (size, threshold) = (crowd.waiters.max(crowd.loads), herd_waiters(core.gate.permits()));
+    pub(crate) fn grown(&self, about: &About<'_>, crowd: Crowd) {
+        let (size, threshold) = (crowd.waiters.max(crowd.loads), herd_waiters(about.permits));
         if size < threshold || !(size == threshold || size.is_power_of_two()) {
             return;
         }
         let fact = Fact::HerdStarted {
-            flight: flight.id,
-            key: core.names.show(&flight.key),
-            cause: flight.cause,
-            trigger: flight.trigger,
+            flight: about.flight,
+            key: (about.key)(),
+            cause: about.cause,
+            trigger: about.trigger,
             waiters: crowd.waiters,
             loads: crowd.loads,
         };
         let mut book = self.book.lock();
-        if let Some(herd) = book.flying.get_mut(&flight.hash) {
+        if let Some(herd) = book.flying.get_mut(&about.hash) {
             herd.event.fact = fact;
             herd.peak.waiters = herd.peak.waiters.max(crowd.waiters);
             herd.peak.loads = herd.peak.loads.max(crowd.loads);
@@ -170,11 +181,10 @@ impl Herds {
         if book.flying.len() >= REMEMBERED {
             return;
         }
-        let now = crate::clock::exact();
         // Many loads of one key at once are what single-flight is there to prevent.
         let severity = if crowd.loads >= threshold { Severity::Critical } else { Severity::Info };
-        let event = events::tell(&core.name, severity, now, fact);
-        book.flying.insert(flight.hash, Flying { event, since: now, peak: crowd });
+        let event = events::tell(about.subject, severity, about.now, fact);
+        book.flying.insert(about.hash, Flying { event, since: about.now, peak: crowd });
         self.flying.store(book.flying.len(), Relaxed);
     }
 
@@ -184,48 +194,34 @@ impl Herds {
     }
 
     /// A flight of the key has landed, `left` loads of it go on: the herd may be over. Always told, with its peak.
-    pub(crate) fn landed<K, V, E, S>(
-        &self,
-        core: &Core<K, V, E, S>,
-        flight: &Flight<K, V, E>,
-        end: FlightEnd,
-        left: u64,
-    ) where
-        K: Key,
-        V: Send + Sync + 'static,
-        E: Send + Sync + 'static,
-        S: Store<K, V>,
-    {
-        if left > herd_waiters(core.gate.permits()) / 2 {
+    pub(crate) fn landed(&self, about: &About<'_>, landed: &Landed, left: u64) {
+        if left > herd_waiters(about.permits) / 2 {
             return;
         }
-        let now = crate::clock::exact();
         let mut book = self.book.lock();
-        let Some(herd) = book.flying.remove(&flight.hash) else {
-            return;
-        };
+        let Some(herd) = book.flying.remove(&about.hash) else { return };
         self.flying.store(book.flying.len(), Relaxed);
-        let (since_last_us, repeats) = book.end(flight.hash, now);
+        let (since_last_us, repeats) = book.end(about.hash, about.now);
         drop(book);
-        let took_ns = now.saturating_sub(herd.since.min(flight.started));
-        let peak = herd.peak.waiters.max(flight.most_waiting());
-        let late = took_ns > (flight.deadline - flight.started) / 2;
+        let took_ns = about.now.saturating_sub(herd.since.min(landed.started));
+        let peak = herd.peak.waiters.max(landed.most_waiting);
+        let late = took_ns > landed.deadline.saturating_sub(landed.started) / 2;
         let severity = if late || herd.peak.loads > 1 { Severity::Warn } else { Severity::Info };
         let fact = Fact::HerdEnded(HerdEnd {
-            flight: flight.id,
-            key: core.names.show(&flight.key),
-            cause: flight.cause,
-            trigger: flight.trigger,
+            flight: about.flight,
+            key: (about.key)(),
+            cause: about.cause,
+            trigger: about.trigger,
             peak,
             loads: herd.peak.loads,
             avoided: peak.saturating_sub(herd.peak.loads),
             arrivals_per_s: peak.max(herd.peak.loads) as f64 * 1e9 / took_ns.max(1) as f64,
             duration_us: took_ns / 1_000,
-            end,
+            end: landed.end,
             since_last_us,
             repeats,
         });
-        events::tell(&core.name, severity, now, fact);
+        events::tell(about.subject, severity, about.now, fact);
     }
 }
 

@@ -5,15 +5,11 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
-use herdfeed::{CacheConfig, CacheSnapshot, Fact, GateConfig, Severity, Snapshot};
+use herdfeed::{CacheConfig, CacheSnapshot, Fact, GateConfig, GateSnapshot, Severity, Snapshot};
 use parking_lot::Mutex;
 
 use crate::clock;
-use crate::core::Core;
 use crate::events;
-use crate::gate;
-use crate::key::Key;
-use crate::store::Store;
 
 /// What the feed asks of a cache.
 pub(crate) trait Observed: Send + Sync {
@@ -21,25 +17,15 @@ pub(crate) trait Observed: Send + Sync {
     fn config(&self) -> CacheConfig;
 }
 
-impl<K, V, E, S> Observed for Core<K, V, E, S>
-where
-    K: Key,
-    V: Send + Sync + 'static,
-    E: Send + Sync + 'static,
-    S: Store<K, V>,
-{
-    fn snapshot(&self) -> CacheSnapshot {
-        self.snapshot()
-    }
-
-    fn config(&self) -> CacheConfig {
-        self.config()
-    }
+/// What the feed asks of a gate.
+pub(crate) trait ObservedGate: Send + Sync {
+    fn snapshot(&self) -> GateSnapshot;
+    fn config(&self) -> GateConfig;
 }
 
 struct Registry {
     caches: Vec<(String, Weak<dyn Observed>)>,
-    gates: Vec<(String, Weak<gate::Inner>)>,
+    gates: Vec<(String, Weak<dyn ObservedGate>)>,
 }
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry { caches: Vec::new(), gates: Vec::new() });
@@ -65,12 +51,13 @@ pub(crate) fn add_cache<C: Observed + 'static>(name: &str, build: impl FnOnce(St
 }
 
 /// Builds a gate and lists it under its name, or as `name~2` if that is taken.
-pub(crate) fn add_gate(name: &str, build: impl FnOnce(String) -> Arc<gate::Inner>) -> Arc<gate::Inner> {
+pub(crate) fn add_gate<G: ObservedGate + 'static>(name: &str, build: impl FnOnce(String) -> Arc<G>) -> Arc<G> {
     let mut registry = REGISTRY.lock();
     registry.gates.retain(|(_, gate)| gate.strong_count() > 0);
     let free = free_name(name, |name| registry.gates.iter().any(|(taken, _)| taken == name));
     let gate = build(free.clone());
-    registry.gates.push((free, Arc::downgrade(&gate)));
+    let listed: Arc<dyn ObservedGate> = Arc::<G>::clone(&gate);
+    registry.gates.push((free, Arc::downgrade(&listed)));
     gate
 }
 
@@ -89,7 +76,7 @@ fn caches() -> Vec<Arc<dyn Observed>> {
     REGISTRY.lock().caches.iter().filter_map(|(_, cache)| cache.upgrade()).collect()
 }
 
-fn gates() -> Vec<Arc<gate::Inner>> {
+fn gates() -> Vec<Arc<dyn ObservedGate>> {
     REGISTRY.lock().gates.iter().filter_map(|(_, gate)| gate.upgrade()).collect()
 }
 

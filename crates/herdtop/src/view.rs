@@ -118,11 +118,13 @@ fn full(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
 
 fn medium(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
     let body = shell(model, ink, area, buf);
+    // Two events without a border leave the lines to the flights; a taller screen has room for both.
+    let is_tall = area.height >= 34;
     let [top, middle, bottom, log] = Layout::vertical([
         Constraint::Length(9),
-        Constraint::Fill(3),
+        Constraint::Fill(1),
         Constraint::Length(7),
-        Constraint::Length(if area.height >= 34 { 6 } else { 4 }),
+        Constraint::Length(if is_tall { 6 } else { 2 }),
     ])
     .areas(body);
     let columns = [Constraint::Fill(3), Constraint::Fill(2)];
@@ -133,7 +135,11 @@ fn medium(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
     flights::draw(model, ink, flights_area, buf);
     permits::draw(model, ink, permits_area, buf);
     keys::draw(model, ink, bottom, buf);
-    events::draw(model, ink, log, buf);
+    if is_tall {
+        events::draw(model, ink, log, buf);
+    } else {
+        events::body(model, ink, log, buf);
+    }
 }
 
 fn tabs(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {

@@ -20,7 +20,7 @@ use crate::flight::table::{Seat, Shard};
 use crate::flight::{Flight, Joined, Opening, Slot};
 use crate::freshness::Freshness;
 use crate::graveyard::Vigil;
-use crate::herd::Crowd;
+use crate::herd::{About, Crowd};
 use crate::key::Key;
 use crate::measures::Policy;
 use crate::origin::call;
@@ -148,14 +148,32 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         self.account.flight_starts.add(FlightTrigger::Miss);
         self.account.participants.add(FlightRole::Leader);
         self.account.wait_begins(now, 1);
-        self.herds.grown(self, &flight, Crowd { waiters: 1, loads: loads as u64 });
+        self.grown(&flight, Crowd { waiters: 1, loads: loads as u64 }, now);
         Turn::Lead(flight, slot)
     }
 
     /// A waiter more may make a herd. Told outside the table's lock.
     fn crowd(&self, turn: &Turn<K, V, E>) {
         if let Turn::Wait(flight, _) = turn {
-            self.herds.grown(self, flight, Crowd { waiters: flight.waiting(), loads: 1 });
+            self.grown(flight, Crowd { waiters: flight.waiting(), loads: 1 }, clock::exact());
+        }
+    }
+
+    fn grown(&self, flight: &Flight<K, V, E>, crowd: Crowd, now: Moment) {
+        self.herds.grown(&self.about(flight, now, &|| self.names.show(&flight.key)), crowd);
+    }
+
+    /// What detection is told of a flight.
+    pub(super) fn about<'a>(&'a self, flight: &Flight<K, V, E>, now: Moment, key: &'a dyn Fn() -> String) -> About<'a> {
+        About {
+            subject: &self.name,
+            permits: self.gate.permits(),
+            flight: flight.id,
+            hash: flight.hash,
+            trigger: flight.trigger,
+            cause: flight.cause,
+            now,
+            key,
         }
     }
 

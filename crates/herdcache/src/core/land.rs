@@ -15,6 +15,7 @@ use crate::cooling::Windows;
 use crate::error::Failure;
 use crate::flight::{Flight, Landing};
 use crate::graveyard::Vigil;
+use crate::herd::Landed;
 use crate::key::Key;
 use crate::store::Store;
 
@@ -155,8 +156,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         self.hot.loaded(flight.hash, joined, took_ns);
         self.note_landed(flight, took_ns, waiters, end);
         if self.herds.is_flying(flight.hash) {
+            let landed =
+                Landed { started: flight.started, deadline: flight.deadline, most_waiting: flight.most_waiting(), end };
             let left = self.loads_of(flight);
-            self.herds.landed(self, flight, end, left);
+            self.herds.landed(&self.about(flight, now, &|| self.names.show(&flight.key)), &landed, left);
         }
         self.look_around(now);
         flight.land(landing);

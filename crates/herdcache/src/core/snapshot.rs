@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use herdfeed::snapshot::{HOT_KEYS, LIVE_FLIGHTS};
-use herdfeed::{CacheSnapshot, FlightTrigger, HotKey, LiveFlight, Peaks, ProtectionLevel, Stage};
+use herdfeed::{CacheConfig, CacheSnapshot, FlightTrigger, HotKey, LiveFlight, Peaks, ProtectionLevel, Stage};
 
 use super::Core;
 use super::landed::LandedFlight;
@@ -12,6 +12,7 @@ use crate::clock::{self, Moment};
 use crate::herd::Sample;
 use crate::hotkeys::Hot;
 use crate::key::Key;
+use crate::registry::Observed;
 use crate::store::Store;
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
@@ -194,6 +195,22 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             connection_wait: account.connection_wait.read(),
             hottest,
         }
+    }
+}
+
+impl<K, V, E, S> Observed for Core<K, V, E, S>
+where
+    K: Key,
+    V: Send + Sync + 'static,
+    E: Send + Sync + 'static,
+    S: Store<K, V>,
+{
+    fn snapshot(&self) -> CacheSnapshot {
+        self.snapshot()
+    }
+
+    fn config(&self) -> CacheConfig {
+        self.config()
     }
 }
 

@@ -7,16 +7,17 @@ use herdlab::demo::DemoConfig;
 
 /// How long a demonstration without a screen runs if nothing is said.
 const DEFAULT_LENGTH: Duration = Duration::from_secs(10);
-/// Shorter runs show nothing: the hot key expires about once a second.
+/// Shorter runs show nothing: the hot key expires once a second.
 const SHORTEST: Duration = Duration::from_millis(100);
 /// Longer ones are a mistyped unit.
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 
 /// Watch herds without a service at hand: a real cache under load in this process.
 ///
-/// About 2,000 requests a second, half of them for one page that expires every
-/// second or two, over a database that slows down when it is hit. Capital keys
-/// switch each countermeasure off and on and cause trouble; the bar shows them.
+/// About 2,000 requests a second, half of them for one ticker that expires every
+/// second and is never answered stale, over a database that slows down when it is
+/// hit. Capital keys switch each countermeasure off and on and cause trouble; the
+/// bar shows them.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -18,6 +18,15 @@ use crate::msg::TargetId;
 /// A landed flight stays this long.
 pub const LANDED_US: u64 = 4_000_000;
 
+/// How many of its flights a process lists: there is a largest number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listed {
+    /// All.
+    All,
+    /// Those with most waiters or age.
+    Part,
+}
+
 /// One flight.
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -33,8 +42,10 @@ pub struct Row {
     pub started_ago_us: u64,
     /// How long ago it landed, if it has.
     pub landed_ago_us: Option<u64>,
-    /// Loads of the same key in progress in the same process.
+    /// Loads of the same key in progress in the same process, as far as they are listed.
     pub parallel: u64,
+    /// Whether the process lists all of its flights.
+    pub listed: Listed,
     /// Waiters that make it a herd.
     pub herd_at: u64,
 }
@@ -148,6 +159,7 @@ fn of_target(target: &Target, now: Now) -> Vec<Row> {
             *parallel.entry(&flight.key).or_default() += 1;
         }
         let limit = snapshot.gates.iter().find(|gate| gate.name == cache.gate).map_or(0, |gate| gate.limit);
+        let listed = if cache.flights_active > cache.live.len() as u64 { Listed::Part } else { Listed::All };
         for flight in cache.live.iter().chain(&cache.landed) {
             let started_ago_us = snapshot.mono_us.saturating_sub(flight.started_mono_us).saturating_add(heard_ago);
             let landed_ago_us = flight.end.map(|_| started_ago_us.saturating_sub(flight.age_us));
@@ -162,6 +174,7 @@ fn of_target(target: &Target, now: Now) -> Vec<Row> {
                 started_ago_us,
                 landed_ago_us,
                 parallel: parallel.get(flight.key.as_str()).copied().unwrap_or(0),
+                listed,
                 herd_at: herdfeed::thresholds::herd_waiters(limit),
             });
         }

@@ -58,7 +58,7 @@ fn state_cells(rows: &[Row]) -> usize {
 }
 
 fn name_cells(area: Rect) -> usize {
-    (usize::from(area.width) / 4).clamp(8, 24)
+    (usize::from(area.width) / 3).clamp(8, 24)
 }
 
 fn one(

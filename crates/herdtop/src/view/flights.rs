@@ -14,7 +14,7 @@ use super::row::RowText;
 use super::{Ink, frame};
 use crate::figures::{micros, number};
 use crate::model::{Model, Panel};
-use crate::rows::flights::{self, Row};
+use crate::rows::flights::{self, Listed, Row};
 use crate::text::Align;
 
 /// The most lanes of one stack that are drawn.
@@ -82,11 +82,21 @@ fn list(model: &Model, ink: &Ink, rows: &[Row], area: Rect, buf: &mut Buffer) {
             Shown::More(row, more) => {
                 let mut text = RowText::new(area.width, ink.glyphs.ellipsis);
                 let style = ink.palette.severity(severity(row));
-                text.gap(1)
-                    .text(&format!("+{more} more loads of {} in parallel", model.key_text(&row.flight.key)), style);
+                text.gap(1).text(
+                    &format!("+{more}{} more loads of {} in parallel", at_least(row), model.key_text(&row.flight.key)),
+                    style,
+                );
                 text.put(area, line, over, buf);
             }
         }
+    }
+}
+
+/// A plus where the process does not list all of its flights.
+fn at_least(row: &Row) -> &'static str {
+    match row.listed {
+        Listed::All => "",
+        Listed::Part => "+",
     }
 }
 
@@ -167,7 +177,9 @@ fn state(row: &Row, cells: usize) -> String {
         (None, Stage::Held) => "held".into(),
         (None, Stage::Queued) => "queued".into(),
         (None, Stage::Doomed) => "doomed".into(),
-        (None, Stage::Origin | Stage::Landed | Stage::Unknown) if row.parallel > 1 => format!("x{}", row.parallel),
+        (None, Stage::Origin | Stage::Landed | Stage::Unknown) if row.parallel > 1 => {
+            format!("x{}{}", row.parallel, at_least(row))
+        }
         (None, Stage::Origin) if row.is_herd() => "herd".into(),
         (None, Stage::Origin) => "origin".into(),
         (None, Stage::Landed | Stage::Unknown) => "?".into(),
