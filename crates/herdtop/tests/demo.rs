@@ -1,5 +1,6 @@
 //! `herdtop demo --headless` as a user runs it: what it prints, and how it ends.
 #![cfg(feature = "demo")]
+#![expect(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 use std::process::{Command, Output};
 

@@ -1,5 +1,6 @@
 //! `herdtop demo` in a real terminal: it melts when its protection is switched off, and heals.
 #![cfg(all(unix, feature = "demo"))]
+#![expect(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
 #[path = "support/tmux.rs"]
 mod tmux;

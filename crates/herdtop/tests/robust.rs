@@ -26,7 +26,7 @@ fn every_small_rect_bears_every_state() {
 
 #[test]
 fn every_small_rect_bears_every_panel_and_page() {
-    let mut script = script::stampede();
+    let mut script = script::herd();
     script.send(Msg::Controls(vec![ControlBinding { key: 'F', label: "商品".repeat(40), state: ControlState::Off }]));
     for panel in Panel::ALL {
         script.model.focus = panel;

@@ -127,7 +127,7 @@ fn a_storm_of_resizes_ends_in_the_last_size() {
         sleep(Duration::from_millis(30));
     }
     scene.tmux.wait("whole screen", |screen| {
-        screen.contains("6 Events") && screen.lines().last().is_some_and(|line| line.contains("q quit"))
+        screen.contains("4 Hot keys") && screen.lines().last().is_some_and(|line| line.contains("q quit"))
     });
     scene.tmux.run(&["resize-window", "-x", "38", "-y", "7"]);
     scene.tmux.wait_for("too small: 38x7, need 40x8");

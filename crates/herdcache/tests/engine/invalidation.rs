@@ -1,7 +1,6 @@
 //! W1, L5: what an invalidation or a write means for loads in progress.
 
 use std::cell::RefCell;
-use std::hash::Hash;
 use std::sync::Arc;
 
 use herdcache::herdfeed::{DiscardReason, FlightEnd};
@@ -96,7 +95,7 @@ fn hooked(name: &str, ttl: Ttl) -> Cache<Hooked, u64, DbError> {
 async fn w1_an_invalidation_before_registration_lets_the_load_be_stored() {
     let cache = hooked("gap", Ttl::fresh_for(ms(1_000)));
     let inner = cache.clone();
-    HOOK.set(Some(Box::new(move || drop(inner.invalidate(&Hooked(7))))));
+    HOOK.set(Some(Box::new(move || _ = inner.invalidate(&Hooked(7)))));
     let got = cache.get_with(&Hooked(7), |_| async { Ok(2) }).await;
     assert_eq!(outcome(&got), Some(Outcome::Loaded));
     assert!(HOOK.take().is_none());
@@ -109,7 +108,7 @@ async fn w1_an_invalidation_before_registration_lets_the_load_be_stored() {
 async fn s3_a_value_that_lands_before_registration_is_a_hit_without_a_flight() {
     let cache = hooked("recheck", Ttl::fresh_for(ms(1_000)));
     let inner = cache.clone();
-    HOOK.set(Some(Box::new(move || drop(inner.insert(Hooked(7), 4)))));
+    HOOK.set(Some(Box::new(move || _ = inner.insert(Hooked(7), 4))));
     let got = cache.get_with(&Hooked(7), |_| async { Ok(5) }).await;
     assert_eq!(outcome(&got), Some(Outcome::Hit));
     assert_eq!(got.unwrap().as_deref(), Some(&4));
@@ -126,7 +125,7 @@ async fn l5_an_invalidated_value_is_no_reserve_for_later_readers() {
     cache.insert(Hooked(7), 1);
     tokio::time::sleep(ms(200)).await;
     let inner = cache.clone();
-    HOOK.set(Some(Box::new(move || drop(inner.invalidate(&Hooked(7))))));
+    HOOK.set(Some(Box::new(move || _ = inner.invalidate(&Hooked(7)))));
     let failing = || async {
         tokio::time::sleep(ms(50)).await;
         Err::<u64, _>(DbError("down"))
@@ -170,12 +169,12 @@ async fn w1_a_value_whose_drop_calls_the_cache_cannot_deadlock() {
         };
         cache.get_with(&(round % 7), load).await.unwrap();
         match round % 5 {
-            0 => drop(cache.insert(1, Chatty(Some(cache.clone())))),
-            1 => drop(cache.invalidate(&(round % 7))),
+            0 => _ = cache.insert(1, Chatty(Some(cache.clone()))),
+            1 => _ = cache.invalidate(&(round % 7)),
             2 => tokio::time::sleep(ms(5)).await,
             _ => {}
         }
     }
     assert_quiet(&cache.snapshot());
-    (0..7).for_each(|key| drop(cache.invalidate(&key)));
+    (0..7).for_each(|key| _ = cache.invalidate(&key));
 }

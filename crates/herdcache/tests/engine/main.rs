@@ -1,10 +1,11 @@
 //! The engine from outside, on paused time.
-#![expect(missing_docs, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails there")]
 
 mod blocking;
 mod closing;
 mod flights;
 mod invalidation;
+mod outcomes;
 mod overlap;
 mod panics;
 mod reentrance;

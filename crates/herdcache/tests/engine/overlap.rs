@@ -15,20 +15,22 @@ async fn l2_two_superseded_loads_hold_back_the_third() {
     let cache = rows("overlap", Ttl::fresh_for(ms(60_000))).build().unwrap();
     let calls = Arc::new(Calls::default());
     let mut callers = Vec::new();
-    for n in 1..=3 {
+    for n in 1..=2 {
         callers.push(ask(&cache, 7, calls.load(ms(1_000), Ok(n))));
         tokio::time::sleep(ms(100)).await;
         cache.invalidate(&7);
     }
-    callers.push(ask(&cache, 7, calls.load(ms(1_000), Ok(4))));
-    let mut values = Vec::new();
-    for caller in callers {
-        values.push(value(caller.await.unwrap()));
+    callers.push(ask(&cache, 7, calls.load(ms(1_000), Ok(3))));
+    tokio::time::sleep(ms(100)).await;
+    assert_eq!(calls.started(), 2);
+    let began = Instant::now();
+    for (caller, expected) in callers.into_iter().zip([1, 2, 3]) {
+        assert_eq!(value(caller.await.unwrap()), expected);
     }
-    assert_eq!(values[..2], [1, 2]);
-    assert_eq!(calls.peak(), 2);
-    tokio::time::sleep(ms(10_000)).await;
-    assert_eq!(calls.running.load(SeqCst), 0);
+    // Held back until the first had ended, 700 ms from here.
+    assert_eq!(began.elapsed(), ms(1_700));
+    assert_eq!((calls.started(), calls.peak()), (3, 2));
+    assert_eq!(cache.peek(&7).as_deref(), Some(&3));
     assert_quiet(&cache.snapshot());
 }
 

@@ -2,9 +2,10 @@
 
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
+use std::task::Poll;
 
-use herdcache::herdfeed::RefreshResult;
-use herdcache::{Cache, Gate, KeyView, Loaded, Outcome, Ttl};
+use herdcache::herdfeed::FlightEnd;
+use herdcache::{Cache, Gate, KeyView, Outcome, Ttl};
 use tokio::time::Instant;
 
 use crate::support::{DbError, assert_quiet, ms, outcome, turns};
@@ -200,34 +201,40 @@ async fn s2_a_panicking_key_view_hurts_nobody() {
     assert_quiet(&snapshot);
 }
 
-/// S2: the load's own `Drop` panics: its value is answered and stored all the same.
+/// S2: the load's own `Drop` panics. That is a panic of the load: a typed error, and the key can be loaded again.
 #[tokio::test(start_paused = true)]
-async fn s2_a_load_whose_drop_panics_still_lands() {
+async fn s2_a_load_whose_drop_panics_ends_its_flight() {
     struct Bomb;
     impl Drop for Bomb {
         fn drop(&mut self) {
             assert!(std::thread::panicking(), "in Drop");
         }
     }
-    let cache = keyed();
-    let load = |_| {
-        let bomb = Bomb;
-        // Held by the future itself, not by its body, so that it goes off when the future is dropped.
-        let mut left = 2;
-        std::future::poll_fn(move |cx| {
-            let _ = &bomb;
-            left -= 1;
-            if left > 0 {
-                cx.waker().wake_by_ref();
-                return std::task::Poll::Pending;
-            }
-            std::task::Poll::Ready(Ok(3))
-        })
-    };
-    let got = cache.get_with(&Touchy(1), load).await;
-    assert_eq!(outcome(&got), Some(Outcome::Loaded));
-    assert_eq!(cache.peek(&Touchy(1)).as_deref(), Some(&3));
-    assert_quiet(&cache.snapshot());
-    assert_eq!(cache.snapshot().refreshes[RefreshResult::Failed], 0);
-    let _ = Loaded::value(0_u64);
+    // Ready at once, ready later, and cut off at its deadline.
+    for (turns_left, end) in [(0, FlightEnd::Panicked), (3, FlightEnd::Panicked), (u32::MAX, FlightEnd::Failed)] {
+        let cache = keyed();
+        let load = |_| {
+            // Held by the future itself, so that it goes off when the future is dropped.
+            let (bomb, mut left) = (Bomb, turns_left);
+            std::future::poll_fn(move |cx| {
+                let _ = &bomb;
+                if left == 0 {
+                    return Poll::Ready(Ok(3));
+                }
+                left -= 1;
+                if left < u32::MAX / 2 {
+                    cx.waker().wake_by_ref();
+                }
+                Poll::Pending
+            })
+        };
+        let got = cache.get_with(&Touchy(1), load).await;
+        assert_eq!(outcome(&got), Some(Outcome::Failed));
+        turns().await;
+        let snapshot = cache.snapshot();
+        assert_eq!(snapshot.flights[end], 1, "{turns_left}: {:?}", snapshot.flights);
+        assert_quiet(&snapshot);
+        assert_eq!(cache.gate().snapshot().used(), 0);
+        assert_healed(&cache, "after a panic in Drop").await;
+    }
 }

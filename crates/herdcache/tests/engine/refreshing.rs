@@ -94,7 +94,7 @@ async fn g2_a_refresh_without_a_permit_is_skipped() {
     let gate = herdcache::Gate::builder(4).refresh_permits(1).build().unwrap();
     let cache = herdcache::Cache::<u64, u64, DbError>::builder("share", TTL, &gate).jitter(0.0).build().unwrap();
     let calls = Arc::new(Calls::default());
-    (1..=3).for_each(|key| drop(cache.insert(key, key)));
+    (1..=3).for_each(|key| _ = cache.insert(key, key));
     tokio::time::sleep(ms(2_000)).await;
     for key in 1..=3 {
         let got = cache.get_with(&key, calls.load(ms(100), Ok(key + 10))).await;

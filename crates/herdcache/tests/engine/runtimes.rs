@@ -46,6 +46,7 @@ fn s8_a_cache_outlives_the_runtimes_that_use_it() {
         let runtime = runtime();
         runtime.block_on(async {
             let _cut = crate::support::ask(&cache, 99, calls.load(ms(60_000), Ok(1)));
+            tokio::task::yield_now().await;
             let got = cache.get_with(&key, calls.load(ms(1), Ok(key))).await;
             assert_eq!(value(got), key);
         });
@@ -66,7 +67,7 @@ fn s8_waiters_take_over_once_when_the_leaders_runtime_ends() {
         move || {
             let runtime = runtime();
             let caller = crate::support::ask_on(&runtime, &cache, 7, calls.load(ms(3_600_000), Ok(1)));
-            runtime.block_on(tokio::time::sleep(ms(10)));
+            runtime.block_on(async { tokio::time::sleep(ms(10)).await });
             flies.send(()).unwrap();
             ends.recv().unwrap();
             drop(caller);
@@ -102,10 +103,16 @@ fn s7_a_runtime_that_nobody_drives_frees_its_keys_at_the_deadline() {
         rows("undriven", Ttl::fresh_for(ms(60_000))).origin_timeout(ms(100)).flight_deadline(ms(100)).build().unwrap();
     let calls = Arc::new(Calls::default());
     let idle = runtime();
-    let cut = idle.block_on(tokio::time::timeout(ms(20), cache.get_with(&7, calls.load(ms(3_600_000), Ok(1)))));
+    let cut = idle.block_on(async {
+        let load = calls.load(ms(3_600_000), Ok(1));
+        tokio::time::timeout(ms(20), cache.get_with(&7, load)).await
+    });
     assert!(cut.is_err());
     let began = Instant::now();
-    let got = runtime().block_on(tokio::time::timeout(ms(3_000), cache.get_with(&7, calls.load(ms(1), Ok(2)))));
+    let got = runtime().block_on(async {
+        let load = calls.load(ms(1), Ok(2));
+        tokio::time::timeout(ms(3_000), cache.get_with(&7, load)).await
+    });
     assert!(got.is_ok(), "still waiting after {:?}", began.elapsed());
     drop(idle);
 }

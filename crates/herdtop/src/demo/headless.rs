@@ -138,7 +138,7 @@ fn line(now: &DemoAccount, last: Option<&DemoAccount>, length: Duration) -> Stri
     };
     let failed_now: u64 = failed(now).iter().sum();
     let failed_before: u64 = last.map_or(0, |account| failed(account).iter().sum());
-    let seconds = last.map_or(now.elapsed, |account| now.elapsed - account.elapsed).as_secs_f64();
+    let seconds = last.map_or(now.elapsed, |account| now.elapsed.saturating_sub(account.elapsed)).as_secs_f64();
     let place = if now.elapsed < length {
         format!("{:>3.0}/{:.0} s", now.elapsed.as_secs_f64(), length.as_secs_f64())
     } else {

@@ -3,6 +3,7 @@
 use herdfeed::client::{AttachError, Lines, StreamOptions, attach};
 use herdfeed::line::Assembler;
 use herdfeed::{Address, Line};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::backoff::Backoff;
@@ -32,8 +33,25 @@ impl Ended {
     }
 }
 
+/// Runs a link and says so on screen when it panics: a dead link must not look like a silent process.
+async fn supervised(common: Common, target: TargetId, link: impl Future<Output = ()> + Send + 'static) {
+    // A join set aborts what it holds when it is dropped: the link ends with its supervisor.
+    let mut one = JoinSet::new();
+    one.spawn(link);
+    if let Some(Err(error)) = one.join_next().await
+        && error.is_panic()
+    {
+        let why = "herdtop's own link has failed: start herdtop anew and report it".to_owned();
+        common.mailbox.put(target, Feed::Down { why, retry_at_us: u64::MAX });
+    }
+}
+
 /// Watches a process that the operator named: for ever.
 pub(super) async fn watched(common: Common, address: Address, target: TargetId) {
+    supervised(common.clone(), target, for_ever(common, address, target)).await;
+}
+
+async fn for_ever(common: Common, address: Address, target: TargetId) {
     let mut backoff = Backoff::default();
     loop {
         let ended = once(&common, &address, target, &mut backoff).await;
@@ -50,6 +68,10 @@ pub(super) async fn found(common: Common, address: Address, name: String) {
         first => first,
     };
     let target = common.announce(&address, &name);
+    supervised(common.clone(), target, until_gone(common, address, target, first)).await;
+}
+
+async fn until_gone(common: Common, address: Address, target: TargetId, first: Result<Lines, AttachError>) {
     let mut backoff = Backoff::default();
     let mut ended = match first {
         Ok(lines) => {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use herdfeed::Hello;
 use serde_json::Value;
 
 use super::World;
@@ -12,40 +13,55 @@ use crate::clock::Now;
 /// A process that came this soon after another of its service ended has replaced it.
 const REPLACED_US: u64 = 30_000_000;
 
-/// The settings in which `target` differs from most processes of its service, by name.
-pub fn drift(world: &World, target: &Target) -> Vec<String> {
-    let Some(service) = target.service() else {
-        return Vec::new();
-    };
-    let peers: Vec<BTreeMap<String, String>> =
-        world.targets.iter().filter(|peer| peer.service() == Some(service)).map(settings).collect();
-    if peers.len() < 2 {
-        return Vec::new();
-    }
-    settings(target)
-        .into_iter()
-        .filter(|(name, mine)| usual(&peers, name).is_some_and(|usual| usual != *mine))
-        .map(|(name, _)| name)
-        .collect()
-}
+/// Settings by name, as `users.stale_ms`.
+pub type Settings = BTreeMap<String, String>;
 
-/// The most frequent value of a setting; among equals that of the first process.
-fn usual(peers: &[BTreeMap<String, String>], name: &str) -> Option<String> {
-    let values: Vec<&String> = peers.iter().filter_map(|peer| peer.get(name)).collect();
-    let count = |value: &String| values.iter().filter(|other| **other == value).count();
-    let mut best: Option<&String> = None;
-    for value in &values {
-        if best.is_none_or(|best| count(value) > count(best)) {
-            best = Some(value);
+/// The usual settings of each service, by its name.
+pub type Usual = BTreeMap<String, Settings>;
+
+/// The most frequent value of every setting, for each service with more than one process.
+pub fn usual(world: &World) -> Usual {
+    let mut services: BTreeMap<&str, Vec<&Settings>> = BTreeMap::new();
+    for target in &world.targets {
+        if let Some(service) = target.service() {
+            services.entry(service).or_default().push(&target.settings);
         }
     }
-    best.cloned()
+    let several = services.into_iter().filter(|(_, peers)| peers.len() > 1);
+    several.map(|(service, peers)| (service.to_owned(), most_frequent(&peers))).collect()
 }
 
-/// Every setting of a process as `users.stale_ms` and its value.
-fn settings(target: &Target) -> BTreeMap<String, String> {
-    let mut all = BTreeMap::new();
-    let Some(hello) = &target.hello else { return all };
+/// Among equally frequent values that of the first process wins.
+fn most_frequent(peers: &[&Settings]) -> Settings {
+    let mut counts: BTreeMap<&str, Vec<(&str, usize)>> = BTreeMap::new();
+    for (name, value) in peers.iter().flat_map(|peer| peer.iter()) {
+        let values = counts.entry(name).or_default();
+        match values.iter_mut().find(|(other, _)| other == value) {
+            Some((_, count)) => *count += 1,
+            None => values.push((value, 1)),
+        }
+    }
+    let mut most = Settings::new();
+    for (name, values) in counts {
+        if let Some((value, _)) = values.into_iter().rev().max_by_key(|(_, count)| *count) {
+            most.insert(name.to_owned(), value.to_owned());
+        }
+    }
+    most
+}
+
+/// The settings in which `target` differs from most processes of its service, by name.
+pub fn drift(usual: &Usual, target: &Target) -> Vec<String> {
+    let Some(usual) = target.service().and_then(|service| usual.get(service)) else {
+        return Vec::new();
+    };
+    let differs = |(name, mine): (&String, &String)| (usual.get(name)? != mine).then(|| name.clone());
+    target.settings.iter().filter_map(differs).collect()
+}
+
+/// Every setting that a process told.
+pub(super) fn settings(hello: &Hello) -> Settings {
+    let mut all = Settings::new();
     let caches = hello.caches.iter().map(|c| (&c.name, serde_json::to_value(c)));
     let gates = hello.gates.iter().map(|g| (&g.name, serde_json::to_value(g)));
     for (owner, value) in caches.chain(gates) {
@@ -82,7 +98,7 @@ fn ended_at(target: &Target) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::msg::TargetId;
-    use herdfeed::{CacheConfig, Clock, Hello, Process};
+    use herdfeed::{CacheConfig, Clock, Process};
 
     fn target(id: u32, version: &str, stale_ms: u64) -> Target {
         let mut target = Target::new(TargetId(id), format!("{id}"), format!("{id}"));
@@ -104,8 +120,8 @@ mod tests {
     fn the_odd_one_out_has_drifted() {
         let world =
             World { targets: vec![target(1, "1", 50), target(2, "1", 60), target(3, "1", 60)], ..World::default() };
-        assert_eq!(drift(&world, &world.targets[0]), ["users.stale_ms"]);
-        assert!(drift(&world, &world.targets[1]).is_empty());
+        assert_eq!(drift(&usual(&world), &world.targets[0]), ["users.stale_ms"]);
+        assert!(drift(&usual(&world), &world.targets[1]).is_empty());
     }
 
     #[test]

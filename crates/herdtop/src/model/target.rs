@@ -9,6 +9,7 @@ use herdfeed::{
     CacheConfig, CacheSnapshot, Event, GateConfig, GateSnapshot, Hello, Outcome, Past, RejectReason, Snapshot, Tally,
 };
 
+use super::deploy::{self, Settings};
 use super::recent::Recent;
 use super::timeline::Timeline;
 use super::window::{self, CacheWindow, GateWindow};
@@ -74,6 +75,8 @@ pub struct Target {
     pub link: Link,
     /// What it said of itself.
     pub hello: Option<Arc<Hello>>,
+    /// Its effective settings by name.
+    pub settings: Settings,
     /// Its last snapshots.
     pub recent: Recent,
     /// Its last minutes.
@@ -102,6 +105,7 @@ impl Target {
             name,
             link: Link::Connecting,
             hello: None,
+            settings: Settings::new(),
             recent: Recent::default(),
             timeline: Timeline::default(),
             totals: Totals::default(),
@@ -130,6 +134,7 @@ impl Target {
             self.recent.clear();
         }
         self.name = name_of(&hello).unwrap_or_else(|| self.name.clone());
+        self.settings = deploy::settings(&hello);
         self.heard_before = Some(self.timeline.clone());
         self.hello = Some(Arc::new(hello));
         self.link = Link::Up;
@@ -308,10 +313,11 @@ mod tests {
         target.take_snapshot(snapshot(2_000_000, 5_100), at(101));
         assert_eq!(target.totals.outcomes.total(), 100);
         assert!(target.take_hello(hello("y"), at(103)).is_some());
-        target.take_snapshot(snapshot(500_000, 40), at(103));
+        // The new boot counts more than the old one did: only the boot tells them apart.
+        target.take_snapshot(snapshot(9_000_000, 9_000), at(103));
         assert_eq!(target.totals.outcomes.total(), 100);
         assert!(target.window(2_000_000).is_none());
-        target.take_snapshot(snapshot(1_500_000, 70), at(104));
+        target.take_snapshot(snapshot(10_000_000, 9_030), at(104));
         assert_eq!(target.totals.outcomes.total(), 130);
         assert_eq!(target.restarts, 1);
     }

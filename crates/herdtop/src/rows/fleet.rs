@@ -4,8 +4,10 @@ use herdfeed::words::ClosedSet;
 use herdfeed::{Measure, ProtectionLevel};
 
 use super::{RowId, SortKey};
+use crate::clock::Now;
 use crate::filter::Facets;
-use crate::model::{Link, Model, Panel, Target, deploy};
+use crate::model::deploy::{self, Usual};
+use crate::model::{Link, Model, Panel, Target};
 use crate::msg::TargetId;
 
 /// Rates are taken over about this span.
@@ -40,13 +42,14 @@ pub struct Row {
 pub fn rows(model: &Model) -> Vec<Row> {
     let world = model.world();
     let now = model.shown_now();
+    let usual = deploy::usual(world);
     let shown = |target: &&Target| {
         let service = target.service().unwrap_or("");
         // Words about keys do not hide the fleet: only text and target: apply here.
         let facets = Facets { target: &target.name, words: service, ..Facets::default() };
         model.filter.is_empty() || model.filter.shows(&facets) || !names_a_target(model)
     };
-    let mut rows: Vec<Row> = world.targets.iter().filter(shown).map(|target| row(model, target, now)).collect();
+    let mut rows: Vec<Row> = world.targets.iter().filter(shown).map(|target| row(target, &usual, now)).collect();
     let cursor = model.cursor(Panel::Fleet);
     super::arrange(
         &mut rows,
@@ -66,7 +69,7 @@ fn names_a_target(model: &Model) -> bool {
     model.filter.text().split_whitespace().any(|word| word.starts_with("target:"))
 }
 
-fn row(model: &Model, target: &Target, now: crate::clock::Now) -> Row {
+fn row(target: &Target, usual: &Usual, now: Now) -> Row {
     let window = target.window(RATE_US);
     let mut off: Vec<Measure> = Vec::new();
     for measure in Measure::all() {
@@ -83,7 +86,7 @@ fn row(model: &Model, target: &Target, now: crate::clock::Now) -> Row {
         protection: target.caches().iter().filter_map(|cache| cache.protection).max(),
         off,
         restarts: target.restarts,
-        drift: deploy::drift(model.world(), target),
+        drift: deploy::drift(usual, target),
         lost: target.missed_events.saturating_add(target.bad_lines),
     }
 }

@@ -78,6 +78,8 @@ fn down(world: &mut World, id: TargetId, why: String, retry_at_us: u64, now: Now
         Link::Connecting | Link::Up | Link::Gone { .. } => (now.unix_us, false),
     };
     let name = target.name.clone();
+    // The row already says which process it is.
+    let why = why.strip_prefix(&format!("{}: ", target.address)).map(str::to_owned).unwrap_or(why);
     target.link = Link::Waiting { why: why.clone(), retry_at_us, since_unix_us };
     // One line in the log for each loss, not for each vain try.
     if !known {

@@ -80,7 +80,7 @@ fn herd(scene: &Scene<'_>, event: &Event, base: Finding, key: &str) -> Option<Fi
             "look at the origin; a soft timeout answers older values".to_owned(),
         )
     } else {
-        (format!("{cause_text}; protected, one load answers all"), cures::herd(scene, *cause))
+        (format!("{cause_text}, protected"), cures::herd(scene, *cause))
     };
     let finding = Finding { subject, ..base };
     Some(finding.what(format!("1 load, {} waiters", number(*waiters)), *waiters).why(why).cure(cure))

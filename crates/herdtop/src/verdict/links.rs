@@ -29,10 +29,9 @@ fn link(target: &Target, now: Now) -> Option<Finding> {
             let young = now.unix_us.saturating_sub(*since_unix_us) < BLINK_US;
             (!young).then(|| {
                 finding(Kind::Unreachable, Severity::Warn)
-                    .what("", 0)
+                    .what(why.clone(), 0)
                     .since(*since_unix_us)
-                    .why(why.clone())
-                    .cure("see whether the process runs; R tries again now")
+                    .cure("R tries again now")
             })
         }
         Link::Gone { .. } => Some(

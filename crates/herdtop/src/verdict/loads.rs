@@ -59,7 +59,7 @@ pub(super) fn stampede(scene: &Scene<'_>, subject: String, loads: u64, since_uni
     let severity = if many { Severity::Critical } else { Severity::Warn };
     let why = if scene.is_off(Measure::SingleFlight) { "single-flight is off" } else { "loads of one key overlap" };
     Finding::new(Kind::Stampede, severity, subject, &scene.target.name)
-        .what(format!("{} parallel loads of one key", number(loads)), loads)
+        .what(format!("{} parallel loads", number(loads)), loads)
         .since(since_unix_us)
         .why(why)
         .cure(cures::stampede(scene))

@@ -8,7 +8,7 @@ use ratatui::widgets::{Block, Widget};
 
 use super::Ink;
 use super::row::RowText;
-use crate::model::{Model, Panel};
+use crate::model::{Model, Panel, Target};
 use crate::text::{self, Align};
 
 /// Draws the border of `panel` and gives what is inside.
@@ -64,8 +64,11 @@ pub(super) fn scroll_to(selected: Option<usize>, height: usize) -> usize {
     selected.map_or(0, |place| (place + 1).saturating_sub(height))
 }
 
-/// What an empty list says: a filter may be the reason.
+/// What an empty list says: that nobody is there, or the filter, may be the reason.
 pub(super) fn nothing(model: &Model, usual: &'static str) -> &'static str {
+    if !model.world().targets.iter().any(Target::is_up) {
+        return "no process is up";
+    }
     if model.filter.is_empty() { usual } else { "no row matches the filter" }
 }
 

@@ -77,7 +77,11 @@ pub(super) fn link_text(ink: &Ink, state: &Link, now_mono_us: u64) -> (String, S
         Link::Up => (format!("{} up", ink.glyphs.up), ink.palette.good),
         Link::Waiting { retry_at_us, .. } => {
             let left = retry_at_us.saturating_sub(now_mono_us).div_ceil(1_000_000);
-            let text = if left == 0 { "retrying".to_owned() } else { format!("retry in {left}s") };
+            let text = match left {
+                0 => "retrying".to_owned(),
+                1..=60 => format!("retry in {left}s"),
+                _ => "failed".to_owned(),
+            };
             (format!("{} {text}", ink.glyphs.down), ink.palette.warn)
         }
         Link::Gone { .. } => (format!("{} gone", ink.glyphs.down), ink.palette.dim),

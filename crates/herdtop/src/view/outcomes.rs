@@ -28,14 +28,19 @@ fn title(overview: Option<&Overview>, width: u16) -> String {
     let Some(overview) = overview else {
         return "req/s".to_owned();
     };
+    let ten = &overview.ten;
     let mut text = format!("{} req/s", count(overview.total()));
-    if let Some(calls) = overview.ten.calls_per_load() {
+    if let Some(calls) = ten.calls_per_load() {
         text = format!("{text}  calls per load {calls:.2}");
     }
-    let joined = overview.ten.outcomes[Outcome::Coalesced];
-    let waited = joined + overview.ten.outcomes[Outcome::Loaded];
+    let joined = ten.outcomes[Outcome::Coalesced];
+    let waited = joined + ten.outcomes[Outcome::Loaded];
     if waited > 0 && width >= 68 {
         text = format!("{text}  coalesced {}", percent(joined as f64 / waited as f64));
+    }
+    let requests = ten.outcomes.total();
+    if ten.origin_calls > 0 && width >= 84 {
+        text = format!("{text}  exposure {}x", count(requests as f64 / ten.origin_calls as f64));
     }
     text
 }
@@ -90,6 +95,9 @@ fn or_none(rate: Option<f64>) -> String {
 /// What the last ten seconds say beside the rate.
 fn detail(overview: &Overview, row: Row) -> String {
     let ten = &overview.ten;
+    if row.count(&ten.outcomes) == 0 {
+        return String::new();
+    }
     let p99 = |name: &str, histogram: &Histogram| {
         histogram.quantile_us(0.99).map_or_else(String::new, |us| format!("{name} p99 {}", micros(us)))
     };

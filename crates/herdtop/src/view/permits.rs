@@ -13,7 +13,7 @@ use crate::rows::permits::{self, Row};
 use crate::text::{self, Align};
 
 /// How many lines a gate can take, the most telling first.
-const LINES: [usize; 3] = [5, 2, 1];
+const LINES: [usize; 3] = [6, 2, 1];
 
 pub(super) fn draw(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
     let rows = permits::rows(model);
@@ -32,7 +32,7 @@ pub(super) fn body(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
 fn list(model: &Model, ink: &Ink, rows: &[Row], area: Rect, buf: &mut Buffer) {
     if rows.is_empty() {
         let mut text = RowText::new(area.width, ink.glyphs.ellipsis);
-        text.gap(1).text("no gate reported", ink.palette.dim);
+        text.gap(1).text(frame::nothing(model, "no gate reported"), ink.palette.dim);
         text.put(area, 0, Style::new(), buf);
         return;
     }
@@ -40,7 +40,7 @@ fn list(model: &Model, ink: &Ink, rows: &[Row], area: Rect, buf: &mut Buffer) {
     let place = selected.and_then(|id| rows.iter().position(|row| row.id() == id));
     let height = usize::from(area.height);
     let each =
-        LINES.into_iter().find(|lines| rows.len() * lines <= height).unwrap_or(if rows.len() == 1 { 5 } else { 1 });
+        LINES.into_iter().find(|lines| rows.len() * lines <= height).unwrap_or(if rows.len() == 1 { 2 } else { 1 });
     let first = frame::scroll_to(place, height / each);
     for (slot, (index, row)) in (0..=height / each).zip(rows.iter().enumerate().skip(first)) {
         let Ok(line) = u16::try_from(slot * each) else { break };
@@ -121,14 +121,16 @@ fn whole(ink: &Ink, row: &Row, gates: usize, (area, line): (Rect, u16), over: St
     waits.put(area, line + 3, over, buf);
     let mut calls = new();
     calls.gap(1).text(&format!("origin call {}", quantiles(&row.call)), ink.palette.plain);
+    calls.put(area, line + 4, over, buf);
+    let mut connections = new();
     if row.connection_wait.count > 0 {
-        calls.gap(2).text(&format!("connection {}", quantiles(&row.connection_wait)), ink.palette.plain);
+        connections.gap(1).text(&format!("connection  {}", quantiles(&row.connection_wait)), ink.palette.plain);
     }
     if gates > 1 {
         let name = text::clean(&format!("{} {}", gate.name, row.target_name));
-        calls.right(&name, ink.palette.dim);
+        connections.right(&name, ink.palette.dim);
     }
-    calls.put(area, line + 4, over, buf);
+    connections.put(area, line + 5, over, buf);
 }
 
 fn quantiles(histogram: &Histogram) -> String {

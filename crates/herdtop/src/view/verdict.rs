@@ -64,7 +64,9 @@ fn parts(model: &Model, ink: &Ink, finding: &Finding) -> [Part; 5] {
     let before = |text: &str, sign: &str| {
         if text.is_empty() { String::new() } else { format!("{sign}{text}") }
     };
-    let start = finding.since_unix_us.map_or_else(String::new, |start| since(start, now));
+    // A herd that has passed tells its own length.
+    let start = finding.since_unix_us.filter(|_| finding.kind != Kind::HerdPassed);
+    let start = start.map_or_else(String::new, |start| since(start, now));
     let processes = match finding.targets.len() {
         0 | 1 => String::new(),
         many => format!(" on {many}"),

@@ -299,7 +299,7 @@ pub(crate) fn disconnected() -> Script {
     let mut script = calm();
     let retry_at_us = script.model.now.mono_us + 4_000_000;
     for service in 0..2 {
-        let why = "unix:/run/api.sock: nobody listens there: start the service".into();
+        let why = format!("unix:/run/api-{}.sock: nobody listens there: start the service", 101 + service);
         script.feed(service, Feed::Down { why, retry_at_us });
     }
     script.silence(1_250_000);
