@@ -27,7 +27,8 @@ const NEW_KEY: u64 = u64::MAX;
 fn main() -> Result<(), Box<dyn Error>> {
     let effort = Effort::from_arguments();
     let mut report = Report::new("policy", effort);
-    report.result("loads until a newly hot key stays", new_hot_key(effort)?);
+    report.result("loads until a newly hot key stays, nobody joins a load", new_hot_key(effort, 0)?);
+    report.result("loads until a newly hot key stays, 8 requests join each load", new_hot_key(effort, 8)?);
     report.result("hit ratio of Zipf 0.99 over 1,000,000 keys", hit_ratios(effort)?);
     report.result("ns per insert of a new key at a full cache", inserts(effort)?);
     report.print()?;
@@ -35,14 +36,16 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// A key nobody asked for before takes a twentieth of all reads: how often it is loaded until it stays.
-fn new_hot_key(effort: Effort) -> Result<Value, Box<dyn Error>> {
+///
+/// `joined` requests look the key up while it is loaded: each is a miss that the store sees.
+fn new_hot_key(effort: Effort, joined: usize) -> Result<Value, Box<dyn Error>> {
     let trials = effort.of(20, 200);
     let zipf = Zipf::new(100_000, 0.99);
     let mut results = Map::new();
     for name in NAMES {
         let mut loads = Vec::new();
         for trial in 0..trials {
-            loads.push(one_trial(name, &zipf, &mut Rng::with_seed(trial))?);
+            loads.push(one_trial(name, &zipf, joined, &mut Rng::with_seed(trial))?);
         }
         loads.sort_unstable();
         let share = |loads_at_most: u64| loads.iter().filter(|n| **n <= loads_at_most).count() as f64 / trials as f64;
@@ -59,7 +62,7 @@ fn new_hot_key(effort: Effort) -> Result<Value, Box<dyn Error>> {
     Ok(results.into())
 }
 
-fn one_trial(name: &str, zipf: &Zipf, rng: &mut Rng) -> Result<u64, Box<dyn Error>> {
+fn one_trial(name: &str, zipf: &Zipf, joined: usize, rng: &mut Rng) -> Result<u64, Box<dyn Error>> {
     let store = store(name, CAPACITY)?;
     // Full, and the policy knows what is popular.
     for _ in 0..20 * CAPACITY {
@@ -68,7 +71,7 @@ fn one_trial(name: &str, zipf: &Zipf, rng: &mut Rng) -> Result<u64, Box<dyn Erro
     let mut loads = 0;
     for read in 0..20 * CAPACITY {
         if read % 20 == 0 {
-            loads += store.read(NEW_KEY).loads();
+            loads += store.read_with(NEW_KEY, joined).loads();
         } else {
             store.read(zipf.draw(rng) as u64);
         }

@@ -54,6 +54,8 @@ pub(crate) struct Account {
     pub(crate) stale_serves: Counters<StaleReason>,
     pub(crate) rejections: Counters<RejectReason>,
     pub(crate) flight_starts: Counters<FlightTrigger>,
+    /// Flights that were the first of their key at that moment: distinct keys that began to load.
+    pub(crate) keys_loading: AtomicU64,
     pub(crate) flights: Counters<FlightEnd>,
     pub(crate) participants: Counters<FlightRole>,
     pub(crate) refreshes: Counters<RefreshResult>,
@@ -93,6 +95,7 @@ impl Account {
             stale_serves: Counters::new(),
             rejections: Counters::new(),
             flight_starts: Counters::new(),
+            keys_loading: AtomicU64::new(0),
             flights: Counters::new(),
             participants: Counters::new(),
             refreshes: Counters::new(),

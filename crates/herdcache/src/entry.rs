@@ -103,8 +103,9 @@ impl Stamps {
     }
 
     /// Claims the right to start the one refresh of this value.
-    pub(crate) fn claim_refresh(&self) -> bool {
-        !self.refreshing.load(Relaxed) && !self.refreshing.swap(true, Relaxed)
+    pub(crate) fn claim_refresh(&self) -> Option<RefreshClaim<'_>> {
+        let free = !self.refreshing.load(Relaxed) && !self.refreshing.swap(true, Relaxed);
+        free.then(|| RefreshClaim(self))
     }
 
     /// Gives the claim back: the refresh is over or did not start.
@@ -120,5 +121,21 @@ impl Stamps {
     /// Whether a refresh has to wait for the key's cooling to end.
     pub(crate) fn is_cooling(&self, now: Moment) -> bool {
         now < self.refresh_from.load(Relaxed)
+    }
+}
+
+/// The right to start the one refresh of a value; given back if dropped.
+pub(crate) struct RefreshClaim<'a>(&'a Stamps);
+
+impl RefreshClaim<'_> {
+    /// The refresh is under way and gives the claim back when it is over.
+    pub(crate) fn hand_over(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for RefreshClaim<'_> {
+    fn drop(&mut self) {
+        self.0.release_refresh();
     }
 }

@@ -33,16 +33,17 @@ pub(crate) struct Flight<K, V: Send + Sync + 'static, E> {
     pub(crate) cause: Option<MissCause>,
     pub(crate) started: Moment,
     pub(crate) deadline: Moment,
-    /// What the store held when the flight opened, for those whom the load fails.
-    pub(crate) previous: Option<Stored<V>>,
+    /// What the store held when the flight was registered, for those whom the load fails.
+    previous: OnceLock<Stored<V>>,
     landed: OnceLock<Landing<V, E>>,
     waiters: Mutex<Waiters>,
     /// Why its value may no longer be stored: 0 = it may.
     doom: AtomicU8,
     stage: AtomicU8,
-    /// The flight's tasks, to be stopped when it ends from outside.
-    tasks: Mutex<Vec<AbortHandle>>,
-    /// Whether somebody watches over its limits.
+    /// The runtime that it opened on; 0 if on none.
+    home: u64,
+    crew: Mutex<Crew>,
+    /// Whether a task at home watches over its limits.
     watched: AtomicBool,
     /// Whether its one end has been claimed.
     ended: AtomicBool,
@@ -53,13 +54,24 @@ pub(crate) struct Flight<K, V: Send + Sync + 'static, E> {
     pub(crate) may_start: Notify,
 }
 
+/// The tasks that serve a flight.
+#[derive(Default)]
+struct Crew {
+    /// To be stopped when it ends.
+    tasks: Vec<AbortHandle>,
+    /// Runtimes other than its home on which somebody watches.
+    abroad: Vec<u64>,
+}
+
 /// Why a flight's value may no longer be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Doom {
     /// The key was invalidated.
     Invalidated,
-    /// A newer value was written.
+    /// The application wrote a newer value.
     NewerWrite,
+    /// Another load of the key, without single-flight, was stored first.
+    Outrun,
 }
 
 /// A caller's place among a flight's waiters.
@@ -77,7 +89,7 @@ pub(crate) enum Joined {
 }
 
 /// What opens a flight.
-pub(crate) struct Opening<K, V: Send + Sync + 'static> {
+pub(crate) struct Opening<K> {
     pub(crate) id: u64,
     pub(crate) key: K,
     pub(crate) hash: u64,
@@ -85,12 +97,13 @@ pub(crate) struct Opening<K, V: Send + Sync + 'static> {
     pub(crate) cause: Option<MissCause>,
     pub(crate) started: Moment,
     pub(crate) deadline: Moment,
-    pub(crate) previous: Option<Stored<V>>,
+    /// The runtime that it opens on; 0 if on none.
+    pub(crate) home: u64,
 }
 
 impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
-    pub(crate) fn new(opening: Opening<K, V>) -> Self {
-        let Opening { id, key, hash, trigger, cause, started, deadline, previous } = opening;
+    pub(crate) fn new(opening: Opening<K>) -> Self {
+        let Opening { id, key, hash, trigger, cause, started, deadline, home } = opening;
         Self {
             id,
             key,
@@ -99,12 +112,13 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
             cause,
             started,
             deadline,
-            previous,
+            home,
+            previous: OnceLock::new(),
             landed: OnceLock::new(),
             waiters: Mutex::new(Waiters::default()),
             doom: AtomicU8::new(0),
             stage: AtomicU8::new(stage_code(Stage::Queued)),
-            tasks: Mutex::new(Vec::new()),
+            crew: Mutex::new(Crew::default()),
             watched: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             call: OnceLock::new(),
@@ -118,9 +132,21 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
         self.landed.get()
     }
 
+    /// Remembers what the store holds as the flight is registered.
+    pub(crate) fn set_previous(&self, stored: Option<Stored<V>>) {
+        if let Some(stored) = stored {
+            let _ = self.previous.set(stored);
+        }
+    }
+
+    /// What the store held when the flight was registered.
+    pub(crate) fn previous(&self) -> Option<&Stored<V>> {
+        self.previous.get()
+    }
+
     /// The value that was there before, if there was one.
     pub(crate) fn previous_entry(&self) -> Option<&Arc<Entry<V>>> {
-        match &self.previous {
+        match self.previous() {
             Some(Stored::Value(entry)) => Some(entry),
             Some(Stored::Absent(_)) | None => None,
         }
@@ -182,7 +208,7 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
         for waker in wakers {
             waker.wake();
         }
-        let tasks = std::mem::take(&mut *self.tasks.lock());
+        let tasks = std::mem::take(&mut self.crew.lock().tasks);
         for task in tasks {
             task.abort();
         }
@@ -198,7 +224,7 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
         self.call.get()
     }
 
-    /// Whether its call has begun and nobody watches over its limits yet.
+    /// Whether its call has begun and nobody at home watches over its limits yet.
     pub(crate) fn is_unwatched(&self) -> bool {
         !self.watched.load(Relaxed) && self.call_deadline.load(Relaxed) > 0
     }
@@ -208,8 +234,10 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
         let code = match doom {
             Doom::Invalidated => 1,
             Doom::NewerWrite => 2,
+            Doom::Outrun => 3,
         };
-        let _ = self.doom.compare_exchange(0, code, Relaxed, Relaxed);
+        // What outran it first may be superseded in turn; an invalidation stays one.
+        let _ = self.doom.fetch_update(Relaxed, Relaxed, |old| (old == 0 || old == 3).then_some(code));
     }
 
     /// Why its value may not be stored, if so.
@@ -217,7 +245,8 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
         match self.doom.load(Relaxed) {
             0 => None,
             1 => Some(Doom::Invalidated),
-            _ => Some(Doom::NewerWrite),
+            2 => Some(Doom::NewerWrite),
+            _ => Some(Doom::Outrun),
         }
     }
 
@@ -240,20 +269,49 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
         }
     }
 
-    /// Claims the duty to watch over its limits; true for the first who asks.
+    /// S7: whether a waiter on runtime `here` has to see to it that somebody watches over the limits.
+    ///
+    /// At home a watch is set once the call has begun. A home that nobody drives can neither run
+    /// the load nor watch it, so each other runtime with a waiter watches for itself.
+    pub(crate) fn wants_watch(&self, here: u64) -> bool {
+        if here == self.home {
+            return self.call_deadline.load(Relaxed) > 0 && self.claim_watch();
+        }
+        let mut crew = self.crew.lock();
+        let first = !crew.abroad.contains(&here);
+        if first {
+            crew.abroad.push(here);
+        }
+        first
+    }
+
+    /// Claims the duty to watch at home; true for the first who asks.
     pub(crate) fn claim_watch(&self) -> bool {
-        !self.watched.swap(true, Relaxed)
+        !self.watched.load(Relaxed) && !self.watched.swap(true, Relaxed)
     }
 
     /// A task that must end with the flight. Stopped at once if the flight is over.
     pub(crate) fn adopt(&self, task: AbortHandle) {
-        let mut tasks = self.tasks.lock();
+        let mut crew = self.crew.lock();
         if self.landed.get().is_some() {
-            drop(tasks);
+            drop(crew);
             task.abort();
         } else {
-            tasks.push(task);
+            crew.tasks.push(task);
         }
+    }
+
+    /// When it must be over: its call, or all of it while the call has not begun.
+    pub(crate) fn limit(&self) -> Moment {
+        match self.call_deadline.load(Relaxed) {
+            0 => self.deadline,
+            call => call,
+        }
+    }
+
+    /// Whether its end has been claimed.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Relaxed)
     }
 }
 

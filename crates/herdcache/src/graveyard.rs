@@ -1,16 +1,19 @@
-//! Values whose last handle went away while this thread held one of our locks.
+//! Values whose last handle went away where the application's code must not run.
 //!
-//! A user's `Drop` may call the cache. Running it under a table lock would
-//! deadlock, and the store drops entries whenever it pleases. So code that holds
-//! such a lock opens a [`Vigil`] first; values that die meanwhile are kept until
-//! the vigil ends, which is after the lock was released.
+//! A user's `Drop` may call the cache. Running it under a table lock, or within the
+//! store's own maintenance, would deadlock, and the store drops entries whenever
+//! it pleases. So code that holds such a lock or calls the store opens a [`Vigil`]
+//! first; values that die meanwhile are kept until the vigil ends.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 thread_local! {
-    static DEPTH: Cell<u32> = const { Cell::new(0) };
+    /// Open vigils, and whether anything was kept: two plain cells, since every hit passes here.
+    static OPEN: Cell<u32> = const { Cell::new(0) };
+    static ANY: Cell<bool> = const { Cell::new(false) };
     static BURIED: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -20,28 +23,34 @@ thread_local! {
 #[must_use]
 pub(crate) struct Vigil {
     // Bound to its thread.
-    _local: std::marker::PhantomData<*const ()>,
+    local: PhantomData<*const ()>,
 }
 
 impl Vigil {
+    #[inline]
     pub(crate) fn open() -> Self {
-        DEPTH.with(|depth| depth.set(depth.get() + 1));
-        Self { _local: std::marker::PhantomData }
+        OPEN.set(OPEN.get() + 1);
+        Self { local: PhantomData }
     }
 }
 
 impl Drop for Vigil {
+    #[inline]
     fn drop(&mut self) {
-        let ended = DEPTH.with(|depth| {
-            depth.set(depth.get() - 1);
-            depth.get() == 0
-        });
-        if ended {
-            // Taken out first: a value's Drop may open the next vigil.
-            let buried = BURIED.with_borrow_mut(std::mem::take);
-            drop(buried);
+        let open = OPEN.get() - 1;
+        OPEN.set(open);
+        if open == 0 && ANY.get() {
+            release();
         }
     }
+}
+
+/// Drops what was kept. Taken out first: a value's Drop may open the next vigil.
+#[cold]
+fn release() {
+    ANY.set(false);
+    let buried = BURIED.with_borrow_mut(std::mem::take);
+    drop(buried);
 }
 
 /// Keeps `value` alive if this thread holds a vigil. Does nothing otherwise.
@@ -53,14 +62,14 @@ pub(crate) fn bury<V: 'static>(value: &Arc<V>) {
 
 /// Drops `value` now, or at the end of this thread's vigil.
 pub(crate) fn keep<T: 'static>(value: T) {
-    if watched() {
-        let _ = BURIED.try_with(|buried| buried.borrow_mut().push(Box::new(value)));
+    // During thread exit the locals may be gone; then no lock of ours is held either.
+    if watched() && BURIED.try_with(|buried| buried.borrow_mut().push(Box::new(value))).is_ok() {
+        ANY.set(true);
     }
 }
 
-/// During thread exit the locals may be gone; then no lock of ours is held either.
 fn watched() -> bool {
-    DEPTH.try_with(Cell::get).unwrap_or(0) > 0
+    OPEN.get() > 0
 }
 
 #[cfg(test)]
@@ -79,11 +88,15 @@ mod tests {
     fn w1_a_value_outlives_the_vigil_it_died_in() {
         let (sender, receiver) = std::sync::mpsc::channel();
         let value = Arc::new(Told(sender));
-        let vigil = Vigil::open();
+        let outer = Vigil::open();
+        let inner = Vigil::open();
         bury(&value);
         drop(value);
+        drop(inner);
         assert!(receiver.try_recv().is_err());
-        drop(vigil);
+        drop(outer);
         assert_eq!(receiver.try_recv(), Ok("dropped"));
+        keep(3);
+        assert!(!ANY.get(), "without a vigil nothing is kept");
     }
 }

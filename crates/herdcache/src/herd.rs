@@ -40,7 +40,8 @@ pub(crate) struct Sample {
     pub(crate) misses: Tally<MissCause>,
     pub(crate) rejections: Tally<RejectReason>,
     pub(crate) removals: Tally<RemovalCause>,
-    pub(crate) flights: u64,
+    /// Distinct keys that began to load on a miss.
+    pub(crate) keys: u64,
     pub(crate) origin_results: Tally<OriginResult>,
     pub(crate) origin_call: Histogram,
     pub(crate) connection_wait: Histogram,

@@ -73,6 +73,7 @@ mod measures;
 mod origin;
 mod registry;
 mod request;
+mod runtime;
 mod spread;
 mod store;
 mod ttl;

@@ -46,7 +46,9 @@ impl<V> Loaded<V> {
 
     /// Fresh for this long instead of the cache's `fresh_for` (or, when absent, instead of `negative_ttl`).
     ///
-    /// Jitter shortens it as usual. 0 means: answer these callers and load again for the next.
+    /// Jitter shortens it as usual. 0 means stale at once: the callers of this load are answered, and the
+    /// next either load again or, within `stale_for`, get this value while it is refreshed, no sooner than
+    /// the cooling base after it arrived.
     #[must_use]
     pub fn fresh_for(mut self, fresh_for: Duration) -> Self {
         self.fresh_for = Some(fresh_for);

@@ -103,7 +103,7 @@ fn each_condition_has_its_word_its_figures_and_its_cure() {
             Fact::Rejecting { per_s: 118, reason: RejectReason::QueueFull },
             Kind::Rejecting,
             "118/s queue_full",
-            "fewer loads (stale_for",
+            "find the load in hot keys",
         ),
         (
             Critical,
@@ -205,6 +205,16 @@ fn exhausted_connections_never_ask_for_a_bigger_pool() {
     let finding = findings.iter().find(|f| f.kind == Kind::ConnectionsExhausted).unwrap();
     assert_eq!(finding.why, "the origin answers; loads wait for a connection");
     assert_eq!(finding.cure, "not a bigger pool: switch single-flight and permits on");
+}
+
+#[test]
+fn a_measure_that_is_off_is_the_first_cure_of_an_overload() {
+    let fact = Fact::Rejecting { per_s: 18, reason: RejectReason::QueueTimeout };
+    let findings = judged(|snapshot| {
+        snapshot.caches[0].off = vec![Measure::Stale];
+        snapshot.caches[0].conditions = vec![condition(Critical, "users", fact.clone())];
+    });
+    assert_eq!(findings[0].cure, "switch stale on: less load on the origin");
 }
 
 #[test]

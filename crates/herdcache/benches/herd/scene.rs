@@ -62,24 +62,20 @@ impl Scene {
         Ok(1)
     }
 
-    /// Waits for a plain notification instead: what a task alone costs.
-    pub(crate) async fn wait_for_notice(self) -> bool {
-        self.0.notice.notified().await;
-        true
+    /// A plain notification to wait for instead: what a task alone costs.
+    pub(crate) fn notice(self) -> &'static Notify {
+        &self.0.notice
     }
 
-    /// Spawns the tasks, each of which asks once, and waits for the last.
+    /// Spawns the tasks, each of which asks once and calls `end`, and waits for the last.
     pub(crate) fn play<F>(self, runtime: &Runtime, ask: impl Fn() -> F) -> Herd
     where
-        F: Future<Output = bool> + Send + 'static,
+        F: Future<Output = ()> + Send + 'static,
     {
         runtime.block_on(async {
             for _ in 0..self.0.waiters {
-                let asked = ask();
-                tokio::spawn(async move {
-                    let answered = asked.await;
-                    self.end(answered);
-                });
+                // Spawned as it is: a future around it would hold it twice.
+                tokio::spawn(ask());
             }
             tokio::time::sleep(LOAD / 2).await;
             if self.0.loads.load(Acquire) == 0 {
@@ -98,7 +94,8 @@ impl Scene {
         }
     }
 
-    fn end(self, answered: bool) {
+    /// A task has its answer, or none.
+    pub(crate) fn end(self, answered: bool) {
         let stage = self.0;
         stage.answered.fetch_add(usize::from(answered), AcqRel);
         stage.last_answer.fetch_max(self.now(), AcqRel);

@@ -31,9 +31,15 @@ pub(crate) trait Store {
     fn put(&self, key: u64);
 
     fn read(&self, key: u64) -> Read {
+        self.read_with(key, 0)
+    }
+
+    /// A read whose load, if there is one, `joined` others join after a look of their own.
+    fn read_with(&self, key: u64, joined: usize) -> Read {
         if self.get(key).is_some() {
             return Read::Hit;
         }
+        (0..joined).for_each(|_| drop(self.get(key)));
         self.put(key);
         Read::Load
     }

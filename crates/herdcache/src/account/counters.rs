@@ -32,10 +32,6 @@ impl<E: ClosedSet> Counters<E> {
         self.counts[value.index()].fetch_sub(1, Relaxed);
     }
 
-    pub(crate) fn get(&self, value: E) -> u64 {
-        self.counts[value.index()].load(Relaxed)
-    }
-
     pub(crate) fn read(&self) -> Tally<E> {
         let mut tally = Tally::new();
         for (value, count) in E::all().iter().zip(&self.counts) {

@@ -150,7 +150,7 @@ where
         let policy = core.measures.read();
         let cause = core.cause(hash, found);
         let asked = Want { key: self.key, hash, policy, cause };
-        let turn = core.join(&asked, found, cx.waker());
+        let turn = core.join(&asked, cx.waker());
         if let Turn::Recheck(stored) = turn {
             return Poll::Ready(Ok(Self::rechecked(request, stored)));
         }
@@ -165,7 +165,7 @@ where
                 }
                 self.wait(wait, attempt, cx)
             }
-            Turn::Wait(flight, slot) => {
+            Turn::Wait { flight, slot, .. } => {
                 let wait = Wait::new(core, request, flight, slot, FlightRole::Waiter, self.limit);
                 self.wait(wait, attempt, cx)
             }
@@ -238,7 +238,7 @@ where
             FlightRole::Leader => Outcome::Loaded,
             FlightRole::Waiter => Outcome::Coalesced,
         };
-        let previous = flight.previous.as_ref();
+        let previous = flight.previous();
         Poll::Ready(match flight.landing() {
             Some(Landing::Value(entry)) => {
                 request.end(outcome);
@@ -260,7 +260,7 @@ where
             Some(Landing::Orphaned) | None => {
                 // S8: the runtime that carried the flight ended. One more try, by whoever still has a loader.
                 if attempt == Attempt::First && self.load.is_some() {
-                    return self.board(request, flight.previous.as_ref(), Attempt::Second, cx);
+                    return self.board(request, flight.previous(), Attempt::Second, cx);
                 }
                 let failure = Failure::Contract { what: "the runtime that carried this load has ended" };
                 self.instead(request, previous, StaleReason::Error, GetError::Failed(failure))

@@ -17,6 +17,7 @@ use crate::flight::{Flight, Slot};
 use crate::freshness::Freshness;
 use crate::key::Key;
 use crate::request::Request;
+use crate::runtime;
 
 /// One caller among the waiters of a flight. Dropped, it gives up its place.
 pub(super) struct Wait<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> {
@@ -81,9 +82,10 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
                 return Poll::Ready(ended);
             }
         }
-        // S7: a load that is polled in place has no watch of its own; whoever waits for it sets one.
-        if flight.is_unwatched() {
-            if let Ok(runtime) = Handle::try_current() {
+        // S7: a load that is polled in place, or on a runtime that nobody drives, has no watch that
+        // works; whoever waits for it sets one.
+        if let Some((runtime, here)) = runtime::here() {
+            if flight.wants_watch(here) {
                 self.core.watch(flight, &runtime);
             }
         }

@@ -26,7 +26,7 @@ use crate::gate::{Admission, Place};
 use crate::key::Key;
 use crate::loaded::Loaded;
 use crate::measures::Policy;
-use crate::origin::call::{Call, Part, Ticket, Within, may_poll_in_place};
+use crate::origin::call::{self, Call, Part, Ticket, Within, may_poll_in_place};
 use crate::origin::{LoadContext, LoadFuture};
 use crate::store::Store;
 
@@ -60,7 +60,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         policy: Policy,
         start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
     ) {
-        let pilot = self.pilot(flight);
+        let pilot = self.pilot(flight, call::current());
         match pilot.pass(policy) {
             Pass::Now(ticket) => pilot.fly_in_place(ticket, start),
             Pass::Queue(place) => pilot.spawn_with(start, |pilot, load| pilot.fly_queued(place, load)),
@@ -69,8 +69,12 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
     }
 
-    pub(super) fn pilot(self: &Arc<Self>, flight: &Arc<Flight<K, V, E>>) -> Pilot<K, V, E, S> {
-        let call = Call::new(self.errand(flight.hash), self.gate.address(), &self.account, flight.deadline);
+    pub(super) fn pilot(
+        self: &Arc<Self>,
+        flight: &Arc<Flight<K, V, E>>,
+        above: Option<Arc<Call>>,
+    ) -> Pilot<K, V, E, S> {
+        let call = Call::new(self.errand(flight.hash), self.gate.address(), &self.account, flight.deadline, above);
         flight.set_call(Arc::clone(&call));
         Pilot { core: Arc::clone(self), flight: Arc::clone(flight), call, left: AtomicBool::new(false) }
     }
@@ -172,7 +176,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let core = Arc::clone(&self.core);
         flight.adopt(runtime.spawn(fly(self, load)).abort_handle());
         // A queued or held flight limits itself until its call begins.
-        if flight.call_deadline.load(Relaxed) > 0 {
+        if flight.call_deadline.load(Relaxed) > 0 && flight.claim_watch() {
             core.watch(&flight, &runtime);
         }
     }
@@ -195,7 +199,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     async fn fly_held(self, policy: Policy, load: LoadFuture<V, E>) {
         loop {
             let told = self.flight.may_start.notified();
-            if !self.core.table.lock(self.flight.hash).must_hold(self.flight.hash, &self.flight.key) {
+            if self.core.let_go(&self.flight) {
                 break;
             }
             let left = self.flight.deadline.saturating_sub(clock::exact());
@@ -204,18 +208,19 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 return core.expire(&self.flight);
             }
         }
-        self.flight.set_stage(Stage::Queued);
         match self.pass(policy) {
             Pass::Now(ticket) => self.fly_watched(ticket, load).await,
             Pass::Queue(place) => self.fly_queued(place, load).await,
             Pass::Refused(reason) => self.reject(reason),
-            // Unreachable in practice: the stage was just set.
-            Pass::Held => self.end_early(Failure::Contract { what: "a flight was held twice" }),
+            // It has just been let go, and nothing holds it back a second time.
+            Pass::Held => self.end_early(Failure::Contract { what: "a flight was held back twice" }),
         }
     }
 
     async fn fly_watched(self, ticket: Ticket, load: LoadFuture<V, E>) {
         let part = self.begin(ticket);
+        // Also if somebody watches already: that watch may sleep until the flight's later limit.
+        self.flight.claim_watch();
         self.core.watch(&self.flight, &Handle::current());
         self.fly_on(part, load).await;
     }
@@ -225,8 +230,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let ending = self.settle(end);
         // The load's own Drop may panic, and may take its time: it is over before the permit comes back.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(load)));
-        self.leave();
         drop(part);
+        self.leave();
         if let Some(ending) = ending {
             ending.deliver();
         }
@@ -273,8 +278,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     pub(super) fn land_failure(self, failure: Failure<E>, part: Part) {
         self.call.ended(OriginResult::Panicked);
         let ending = self.core.fail(&self.flight, failure, FlightEnd::Panicked);
-        self.leave();
         drop(part);
+        self.leave();
         if let Some(ending) = ending {
             ending.deliver();
         }
@@ -300,7 +305,17 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     /// Leaves the table; the next load of the key may start.
     fn leave(&self) {
-        if !self.left.swap(true, Relaxed) {
+        if self.left.swap(true, Relaxed) {
+            return;
+        }
+        // L2: blocking work that goes on is still a load of this key.
+        let later = || {
+            let (core, flight) = (Arc::clone(&self.core), Arc::clone(&self.flight));
+            Box::new(move || core.retire(&flight)) as Box<dyn FnOnce() + Send>
+        };
+        if self.call.after_end(later) {
+            self.core.table.lock(self.flight.hash).set_aside(&self.flight);
+        } else {
             self.core.retire(&self.flight);
         }
     }

@@ -7,6 +7,7 @@
 use std::borrow::Borrow;
 use std::hash::Hash;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ use crate::herd::{About, Crowd};
 use crate::key::Key;
 use crate::measures::Policy;
 use crate::origin::call;
+use crate::runtime;
 use crate::store::Store;
 
 /// What a miss leads to.
@@ -31,7 +33,7 @@ pub(crate) enum Turn<K, V: Send + Sync + 'static, E> {
     /// S3: a flight landed just before; this is what it stored.
     Recheck(Stored<V>),
     /// A place among the waiters of another caller's flight.
-    Wait(Arc<Flight<K, V, E>>, Slot),
+    Wait { flight: Arc<Flight<K, V, E>>, slot: Slot, waiters: u64 },
     /// The flight is this caller's to fly; it has a place among the waiters too.
     Lead(Arc<Flight<K, V, E>>, Slot),
     /// E1: no load before this has passed.
@@ -54,7 +56,7 @@ pub(crate) struct Want<'a, Q: ?Sized> {
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
     /// Finds this miss its flight.
-    pub(crate) fn join<Q>(&self, want: &Want<'_, Q>, found: Option<&Stored<V>>, waker: &Waker) -> Turn<K, V, E>
+    pub(crate) fn join<Q>(&self, want: &Want<'_, Q>, waker: &Waker) -> Turn<K, V, E>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
@@ -68,7 +70,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             return turn;
         }
         let key = want.key.to_owned();
-        self.open(want, key, found.cloned(), spare, waker, now)
+        self.open(want, key, spare, waker, now)
     }
 
     /// One look under the lock: everything but opening a flight.
@@ -103,11 +105,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     /// Joins a flight that another caller opened.
     fn board(&self, flight: &Arc<Flight<K, V, E>>, waker: Waker, now: Moment) -> Option<Turn<K, V, E>> {
-        match flight.join(waker, self.settings.max_waiters) {
+        // A leader has its own place.
+        let leader = usize::from(flight.trigger == FlightTrigger::Miss);
+        match flight.join(waker, self.settings.max_waiters.saturating_add(leader)) {
             Joined::Waiting { slot, waiters } => {
                 self.account.participants.add(FlightRole::Waiter);
                 self.account.wait_begins(now, waiters);
-                Some(Turn::Wait(Arc::clone(flight), slot))
+                Some(Turn::Wait { flight: Arc::clone(flight), slot, waiters })
             }
             Joined::Full => Some(Turn::Rejected(RejectReason::WaitersFull)),
             // Over, and about to be set aside: this caller opens the next.
@@ -116,15 +120,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     /// Opens a flight, unless somebody else has meanwhile.
-    fn open<Q>(
-        &self,
-        want: &Want<'_, Q>,
-        key: K,
-        found: Option<Stored<V>>,
-        mut spare: Option<Waker>,
-        waker: &Waker,
-        now: Moment,
-    ) -> Turn<K, V, E>
+    fn open<Q>(&self, want: &Want<'_, Q>, key: K, mut spare: Option<Waker>, waker: &Waker, now: Moment) -> Turn<K, V, E>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
@@ -132,7 +128,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let Some(place) = self.table.reserve(self.settings.max_flights) else {
             return Turn::Rejected(RejectReason::FlightsFull);
         };
-        let flight = self.flight(key, want.hash, FlightTrigger::Miss, Some(want.cause), found, now);
+        let flight = self.flight(key, want.hash, FlightTrigger::Miss, Some(want.cause), now);
         // The leader waits like everyone else. Only this thread knows the flight, so there is room.
         let Joined::Waiting { slot, .. } = flight.join(waker.clone(), usize::MAX) else {
             return Turn::Closed;
@@ -146,6 +142,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         };
         place.taken();
         self.account.flight_starts.add(FlightTrigger::Miss);
+        if loads == 1 {
+            self.account.keys_loading.fetch_add(1, Relaxed);
+        }
         self.account.participants.add(FlightRole::Leader);
         self.account.wait_begins(now, 1);
         self.grown(&flight, Crowd { waiters: 1, loads: loads as u64 }, now);
@@ -154,8 +153,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     /// A waiter more may make a herd. Told outside the table's lock.
     fn crowd(&self, turn: &Turn<K, V, E>) {
-        if let Turn::Wait(flight, _) = turn {
-            self.grown(flight, Crowd { waiters: flight.waiting(), loads: 1 }, clock::exact());
+        if let Turn::Wait { flight, waiters, .. } = turn {
+            self.grown(flight, Crowd { waiters: *waiters, loads: 1 }, clock::exact());
         }
     }
 
@@ -194,14 +193,16 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if let Some(turn) = self.look(&shard, want, waker, now) {
             return Err(turn);
         }
+        let stored = self.store.get(want.key);
         if !want.policy.has(Measure::SingleFlight) {
+            flight.set_previous(stored);
             shard.open(flight, Seat::Beside);
             return Ok(shard.loads(want.hash));
         }
         // S3: landings store under this lock, so one that this caller missed is seen here.
-        let landed = self.store.get(want.key).filter(|stored| stored.stamps().judge(now) == Freshness::Fresh);
-        if let Some(stored) = landed {
-            return Err(Turn::Recheck(stored));
+        match stored {
+            Some(stored) if stored.stamps().judge(now) == Freshness::Fresh => return Err(Turn::Recheck(stored)),
+            older => flight.set_previous(older),
         }
         if shard.must_hold(want.hash, want.key) {
             flight.set_stage(Stage::Held);
@@ -216,7 +217,6 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         hash: u64,
         trigger: FlightTrigger,
         cause: Option<MissCause>,
-        previous: Option<Stored<V>>,
         now: Moment,
     ) -> Arc<Flight<K, V, E>> {
         Arc::new(Flight::new(Opening {
@@ -227,7 +227,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             cause,
             started: now,
             deadline: now.saturating_add(nanos(self.settings.flight_deadline)),
-            previous,
+            home: runtime::here().map_or(0, |(_, number)| number),
         }))
     }
 }

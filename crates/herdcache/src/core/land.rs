@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use herdfeed::{FlightEnd, FlightTrigger, OriginResult, RefreshResult, RejectReason};
+use herdfeed::{FlightEnd, FlightTrigger, OriginResult, RefreshResult, RejectReason, Stage};
 use tokio::runtime::Handle;
 
 use super::Core;
@@ -80,7 +80,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         // A superseded load says nothing about the key as it is now.
         if flight.doomed().is_none() {
             let until = shard.cooling.failed(key, flight.hash, failure.clone(), now, windows);
-            if let Some(previous) = &flight.previous {
+            if let Some(previous) = flight.previous() {
                 previous.stamps().cool_until(until);
             }
         }
@@ -107,15 +107,12 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         ending.deliver();
     }
 
-    /// S7: sees to it, from outside the load's task, that the flight ends in time.
+    /// S7: sees to it, from outside the load's task, that the flight ends in time. For who has the duty.
     pub(crate) fn watch(self: &Arc<Self>, flight: &Arc<Flight<K, V, E>>, runtime: &Handle) {
-        if !flight.claim_watch() {
-            return;
-        }
         let (core, watched) = (Arc::clone(self), Arc::clone(flight));
         let task = runtime.spawn(async move {
             loop {
-                let left = watched.call_deadline.load(Relaxed).saturating_sub(clock::exact());
+                let left = watched.limit().saturating_sub(clock::exact());
                 if left == 0 {
                     break;
                 }
@@ -124,6 +121,18 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             core.expire(&watched);
         });
         flight.adopt(task.abort_handle());
+    }
+
+    /// L2: lets a held flight begin if fewer than two older loads of its key run.
+    ///
+    /// Under the lock under which keys change: from here on a change supersedes it.
+    pub(super) fn let_go(&self, flight: &Arc<Flight<K, V, E>>) -> bool {
+        let shard = self.table.lock(flight.hash);
+        let free = !shard.must_hold(flight.hash, &flight.key);
+        if free {
+            flight.set_stage(Stage::Queued);
+        }
+        free
     }
 
     /// S2: the load has really ended; its registration goes, and the key's next load may start.
@@ -148,12 +157,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if let Some(result) = refresh_result(flight.trigger, end) {
             self.account.refreshes.add(result);
         }
-        if let Some(previous) = &flight.previous {
+        if let Some(previous) = flight.previous() {
             previous.stamps().release_refresh();
         }
         // The leader is no coalesced request.
         let joined = if flight.trigger == FlightTrigger::Miss { waiters.saturating_sub(1) } else { waiters };
-        self.hot.loaded(flight.hash, joined, took_ns);
+        let brought = matches!(end, FlightEnd::Loaded | FlightEnd::Absent | FlightEnd::Discarded);
+        self.hot.loaded(flight.hash, joined, if brought { took_ns } else { 0 });
         self.note_landed(flight, took_ns, waiters, end);
         if self.herds.is_flying(flight.hash) {
             let landed =

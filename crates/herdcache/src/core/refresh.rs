@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use herdfeed::{FlightTrigger, Measure, PermitClass, RefreshResult, StaleReason};
+use herdfeed::{FlightTrigger, Measure, PermitClass, RefreshResult, RejectReason, StaleReason};
 
 use super::Core;
 use super::fly::Pilot;
@@ -18,6 +18,15 @@ use crate::origin::call::Ticket;
 use crate::origin::{LoadContext, LoadFuture};
 use crate::store::Store;
 
+/// What became of the registration of a refresh.
+enum Opened<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> {
+    Pilot(Pilot<K, V, E, S>),
+    /// The key is being loaded already.
+    Busy,
+    /// There are as many flights as there may be.
+    Full,
+}
+
 /// What a request to refresh led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refreshing {
@@ -27,6 +36,10 @@ pub(crate) enum Refreshing {
     Cooling,
     /// G2: no permit of the refresh share was free; skipped, the next read tries again.
     NoPermit,
+    /// S6: the cache has its largest number of flights.
+    Full,
+    /// The cache was shut down.
+    Closed,
 }
 
 impl Refreshing {
@@ -35,7 +48,7 @@ impl Refreshing {
         match self {
             Self::UnderWay => StaleReason::Revalidating,
             Self::Cooling => StaleReason::Cooling,
-            Self::NoPermit => StaleReason::Rejected,
+            Self::NoPermit | Self::Full | Self::Closed => StaleReason::Rejected,
         }
     }
 }
@@ -59,41 +72,44 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             self.account.refreshes.add(RefreshResult::SkippedCooling);
             return Refreshing::Cooling;
         }
-        if self.is_closed() || !stamps.claim_refresh() {
-            return Refreshing::UnderWay;
+        if self.is_closed() {
+            return Refreshing::Closed;
         }
+        let Some(claim) = stamps.claim_refresh() else { return Refreshing::UnderWay };
         let ticket = if policy.has(Measure::Permits) {
             self.gate.enter_background(PermitClass::Refresh).map(|permit| Ticket::Permit { _permit: permit })
         } else {
             Some(Ticket::Free)
         };
         let Some(ticket) = ticket else {
-            stamps.release_refresh();
             self.account.refreshes.add(RefreshResult::SkippedNoPermit);
             return Refreshing::NoPermit;
         };
-        if let Some(pilot) = self.open_refresh(key, stored, trigger) {
-            pilot.fly_behind(ticket, start);
-        } else {
-            stamps.release_refresh();
+        match self.open_refresh(key, stored, trigger) {
+            Opened::Pilot(pilot) => {
+                // From here on the flight gives the claim back, when it lands.
+                claim.hand_over();
+                pilot.fly_behind(ticket, start);
+                Refreshing::UnderWay
+            }
+            Opened::Busy => Refreshing::UnderWay,
+            Opened::Full => {
+                self.count_rejection(RejectReason::FlightsFull);
+                Refreshing::Full
+            }
         }
-        Refreshing::UnderWay
     }
 
     /// Registers the refresh, unless the key is being loaded already or the table is full.
-    fn open_refresh<Q>(
-        self: &Arc<Self>,
-        key: &Q,
-        stored: &Stored<V>,
-        trigger: FlightTrigger,
-    ) -> Option<Pilot<K, V, E, S>>
+    fn open_refresh<Q>(self: &Arc<Self>, key: &Q, stored: &Stored<V>, trigger: FlightTrigger) -> Opened<K, V, E, S>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let place = self.table.reserve(self.settings.max_flights)?;
+        let Some(place) = self.table.reserve(self.settings.max_flights) else { return Opened::Full };
         let hash = self.hash(key);
-        let flight = self.flight(key.to_owned(), hash, trigger, None, Some(stored.clone()), clock::exact());
+        let flight = self.flight(key.to_owned(), hash, trigger, None, clock::exact());
+        flight.set_previous(Some(stored.clone()));
         let opened = {
             let _vigil = Vigil::open();
             let mut shard = self.table.lock(hash);
@@ -105,11 +121,12 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             free
         };
         if !opened {
-            return None;
+            return Opened::Busy;
         }
         place.taken();
         self.account.flight_starts.add(trigger);
-        Some(self.pilot(&flight))
+        // Nobody's nested load: the reader that noticed it may well be a loader.
+        Opened::Pilot(self.pilot(&flight, None))
     }
 }
 

@@ -1,7 +1,7 @@
 //! X1: the end of a cache.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use herdfeed::FlightEnd;
@@ -14,7 +14,8 @@ use crate::store::Store;
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
     /// Starts no flight from here on; waits for running ones up to `limit`, then ends them.
     pub(crate) async fn shutdown(&self, limit: Duration) {
-        self.closed.store(true, Relaxed);
+        // SeqCst, as in `is_closed` and `Table::reserve`: either a request sees this, or its place is seen below.
+        self.closed.store(true, SeqCst);
         let quiet = async {
             loop {
                 let told = self.quiet.notified();

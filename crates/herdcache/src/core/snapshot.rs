@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use herdfeed::snapshot::{HOT_KEYS, LIVE_FLIGHTS};
-use herdfeed::{CacheConfig, CacheSnapshot, FlightTrigger, HotKey, LiveFlight, Peaks, ProtectionLevel, Stage};
+use herdfeed::{CacheConfig, CacheSnapshot, HotKey, LiveFlight, Peaks, ProtectionLevel, Stage};
 
 use super::Core;
 use super::landed::LandedFlight;
@@ -189,7 +189,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             misses: account.misses.read(),
             rejections: account.rejections.read(),
             removals: account.removals.read(),
-            flights: account.flight_starts.get(FlightTrigger::Miss),
+            keys: account.keys_loading.load(Relaxed),
             origin_results: account.origin_results.read(),
             origin_call: account.origin_call.read(),
             connection_wait: account.connection_wait.read(),

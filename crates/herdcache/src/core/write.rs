@@ -7,11 +7,12 @@ use std::borrow::Borrow;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
 use herdfeed::{DiscardReason, Measure};
 
 use super::Core;
-use crate::clock::{self, Moment};
+use crate::clock::{self, Moment, nanos};
 use crate::entry::{Entry, Stamps, Stored};
 use crate::flight::{Doom, Flight};
 use crate::freshness::Bounds;
@@ -31,7 +32,12 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     pub(super) fn stored(&self, loaded: &Loaded<V>, born: Moment, load_ns: u64) -> Stored<V> {
         let ttl = loaded.ttl(&self.settings.ttl, self.settings.negative_ttl);
         let jitter = if self.measures.read().has(Measure::Jitter) { self.settings.jitter } else { 0.0 };
-        let stamps = Stamps::new(born, load_ns, Bounds::new(born, &ttl, jitter, fastrand::f64()));
+        let bounds = Bounds::new(born, &ttl, jitter, fastrand::f64());
+        let stamps = Stamps::new(born, load_ns, bounds);
+        // R1: what arrives stale, or nearly so, is not refreshed at every read.
+        if ttl.fresh_for < Duration::from_millis(1) {
+            stamps.cool_until(born.saturating_add(nanos(self.settings.cooling_base)));
+        }
         match &loaded.value {
             Some(value) => Stored::Value(Arc::new(Entry { value: Arc::clone(value), stamps })),
             None => Stored::Absent(Arc::new(stamps)),
@@ -46,7 +52,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if let Some(doom) = flight.doomed() {
             return Written::Discarded(match doom {
                 Doom::Invalidated => DiscardReason::Invalidated,
-                Doom::NewerWrite => DiscardReason::NewerWrite,
+                Doom::NewerWrite | Doom::Outrun => DiscardReason::NewerWrite,
             });
         }
         if !shard.holds(flight) {
@@ -59,6 +65,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             Keep::DoNotStore => Written::Discarded(DiscardReason::DoNotStore),
             Keep::Store => {
                 self.store.put(key, stored.clone());
+                shard.outrun(flight);
                 Written::Stored
             }
         }

@@ -10,7 +10,8 @@
 
 use std::borrow::Borrow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use hashbrown::HashTable;
 use parking_lot::{Mutex, MutexGuard};
@@ -77,7 +78,7 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Table<K, V, E> {
 
     /// A place for one more flight, of `most`.
     pub(crate) fn reserve(&self, most: usize) -> Option<Reserved<'_>> {
-        self.flights.fetch_update(Relaxed, Relaxed, |n| (n < most).then_some(n + 1)).ok()?;
+        self.flights.fetch_update(SeqCst, Relaxed, |n| (n < most).then_some(n + 1)).ok()?;
         Some(Reserved(&self.flights))
     }
 
@@ -88,7 +89,7 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Table<K, V, E> {
 
     /// Flights whose load has not ended.
     pub(crate) fn len(&self) -> usize {
-        self.flights.load(Relaxed)
+        self.flights.load(SeqCst)
     }
 
     /// Shows every flight, shard by shard; `visit` must be short, it runs under the shard's lock.
@@ -111,11 +112,15 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
     }
 
     /// L2: whether a new load of this key has to wait, since two superseded or overrun ones still run.
+    ///
+    /// Loads without single-flight that another one merely outran do not count: they were never one at a time.
     pub(crate) fn must_hold<Q: Eq + ?Sized>(&self, hash: u64, key: &Q) -> bool
     where
         K: Borrow<Q>,
     {
-        let over = |flight: &&Shared<K, V, E>| flight.doomed().is_some() || flight.landing().is_some();
+        let over = |flight: &&Shared<K, V, E>| {
+            matches!(flight.doomed(), Some(Doom::Invalidated | Doom::NewerWrite)) || flight.has_ended()
+        };
         self.row(hash, key).is_some_and(|row| row.beside.iter().filter(over).count() >= 2)
     }
 
@@ -157,24 +162,24 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
         }
     }
 
-    /// L5: supersedes every load of this key. Callers from now on start anew.
+    /// L5: supersedes every load of this key that has begun. Callers from now on start anew.
     ///
-    /// Gives how many were superseded by this very call.
-    pub(crate) fn doom<Q: Eq + ?Sized>(&mut self, hash: u64, key: &Q, doom: Doom) -> usize
+    /// A flight that is held back has not begun: its load starts after this and stays current.
+    pub(crate) fn doom<Q: Eq + ?Sized>(&mut self, hash: u64, key: &Q, doom: Doom)
     where
         K: Borrow<Q>,
     {
-        let Some(row) = self.rows.find_mut(hash, |row| row.is_of(hash, key)) else {
-            return 0;
-        };
-        let current = row.current.take();
-        row.beside.extend(current);
-        let mut superseded = 0;
+        let Some(row) = self.rows.find_mut(hash, |row| row.is_of(hash, key)) else { return };
+        row.beside.extend(row.current.take_if(|current| !current.is_held()));
         for flight in &row.beside {
-            superseded += usize::from(flight.doomed().is_none() && flight.landing().is_none());
             flight.doom(doom);
         }
-        superseded
+    }
+
+    /// L5: a load has been stored; every other load of its key began before that.
+    pub(crate) fn outrun(&mut self, by: &Shared<K, V, E>) {
+        let Some(row) = self.rows.find(by.hash, |row| row.holds(by)) else { return };
+        row.beside.iter().filter(|flight| !Arc::ptr_eq(flight, by)).for_each(|flight| flight.doom(Doom::Outrun));
     }
 
     /// Whether this very flight is registered.

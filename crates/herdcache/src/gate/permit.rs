@@ -41,6 +41,8 @@ impl Drop for Permit {
 /// One place in a gate's queue, free again at once when dropped (G1).
 pub(crate) struct Place {
     gate: Gate,
+    /// How the wait ended, once it has.
+    ended: Option<PermitResult>,
 }
 
 impl Place {
@@ -52,14 +54,14 @@ impl Place {
         let now = clock::exact();
         gate.0.pending_peak.note(now, before as u64 + 1);
         gate.check(now);
-        Some(Self { gate: gate.clone() })
+        Some(Self { gate: gate.clone(), ended: None })
     }
 
     /// Waits for a permit, at most the queue timeout and at most until `deadline`.
     ///
     /// # Cancel safety
     /// Dropping the future frees the place and takes no permit.
-    pub(crate) async fn wait(self, deadline: Moment) -> Result<Permit, RejectReason> {
+    pub(crate) async fn wait(mut self, deadline: Moment) -> Result<Permit, RejectReason> {
         let inner = &self.gate.0;
         let began = clock::exact();
         let queue_limit = nanos(inner.settings.queue_timeout);
@@ -69,7 +71,7 @@ impl Place {
         inner.wait.record(clock::exact().saturating_sub(began));
         // The semaphore is never closed, so an error is a timeout.
         if let Ok(Ok(permit)) = got {
-            inner.results.add(PermitResult::Granted);
+            self.ended = Some(PermitResult::Granted);
             return Ok(self.gate.grant(permit, PermitClass::Foreground));
         }
         let (result, reason) = if left < queue_limit {
@@ -77,8 +79,8 @@ impl Place {
         } else {
             (PermitResult::QueueTimeout, RejectReason::QueueTimeout)
         };
-        inner.results.add(result);
-        inner.conditions.rejected();
+        self.ended = Some(result);
+        self.gate.0.conditions.rejected();
         self.gate.check(clock::exact());
         Err(reason)
     }
@@ -86,6 +88,8 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
+        // A place that is given up before its wait has ended belonged to a cache that was shut down.
+        self.gate.0.results.add(self.ended.unwrap_or(PermitResult::Closed));
         self.gate.0.pending.fetch_sub(1, Relaxed);
     }
 }

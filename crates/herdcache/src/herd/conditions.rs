@@ -169,10 +169,10 @@ impl Watch {
     fn avalanche(&self, sample: &Sample) -> Option<Fact> {
         let second = self.window.before(sample.now, Duration::from_secs(1))?;
         let lost = |sample: &Sample| sample.misses[MissCause::Expired] + sample.misses[MissCause::Invalidated];
-        // Flights, not requests: distinct keys that load. Misses say how many were lost to time.
-        let keys = sample.flights.saturating_sub(second.flights).min(lost(sample).saturating_sub(lost(second)));
+        // Distinct keys, not requests. Misses say how many of them were lost to time.
+        let keys = sample.keys.saturating_sub(second.keys).min(lost(sample).saturating_sub(lost(second)));
         let within_us = sample.now.saturating_sub(second.now) / 1_000;
-        let mean = self.window.flights_per_second(second);
+        let mean = self.window.keys_per_second(second);
         let threshold = at::avalanche_keys(sample.permits);
         let enough = if self.is_active(Kind::Avalanche) {
             keys >= threshold / 2

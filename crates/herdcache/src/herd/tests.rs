@@ -15,7 +15,7 @@ fn sample(now_ms: u64) -> Sample {
         misses: Tally::new(),
         rejections: Tally::new(),
         removals: Tally::new(),
-        flights: 0,
+        keys: 0,
         origin_results: Tally::new(),
         origin_call: Histogram::default(),
         connection_wait: Histogram::default(),
@@ -57,7 +57,7 @@ fn ten_refusals_in_a_second_are_told_and_end_after_five_quiet_seconds() {
 fn an_avalanche_needs_many_keys_lost_to_time() {
     let lost = |at, cause, count| {
         let mut sample = sample(at);
-        sample.flights = count;
+        sample.keys = count;
         sample.misses[cause] = count;
         sample
     };

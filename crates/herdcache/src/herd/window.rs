@@ -10,14 +10,14 @@ use crate::clock::{Moment, nanos};
 const STEP: Duration = Duration::from_millis(250);
 /// And for this long: a little more than the longest window that detection asks for.
 const KEPT: Duration = Duration::from_secs(11);
-/// Starts of flights are kept for longer, one a second.
+/// Keys that began to load are kept for longer, one a second.
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// Past samples, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     recent: VecDeque<Sample>,
-    flights: VecDeque<(Moment, u64)>,
+    keys: VecDeque<(Moment, u64)>,
 }
 
 impl Window {
@@ -31,12 +31,12 @@ impl Window {
         while self.recent.get(1).is_some_and(|second| now.saturating_sub(second.now) > nanos(KEPT)) {
             self.recent.pop_front();
         }
-        let newest = self.flights.back().map(|(at, _)| *at);
+        let newest = self.keys.back().map(|(at, _)| *at);
         if newest.is_none_or(|newest| now.saturating_sub(newest) >= nanos(Duration::from_secs(1))) {
-            self.flights.push_back((now, sample.flights));
+            self.keys.push_back((now, sample.keys));
         }
-        while self.flights.get(1).is_some_and(|(at, _)| now.saturating_sub(*at) > nanos(MINUTE)) {
-            self.flights.pop_front();
+        while self.keys.get(1).is_some_and(|(at, _)| now.saturating_sub(*at) > nanos(MINUTE)) {
+            self.keys.pop_front();
         }
     }
 
@@ -45,10 +45,10 @@ impl Window {
         self.recent.iter().rev().find(|sample| now.saturating_sub(sample.now) >= nanos(span)).or(self.recent.front())
     }
 
-    /// Flights that started each second, on average over the last minute before `base`.
-    pub(super) fn flights_per_second(&self, base: &Sample) -> f64 {
-        let Some((since, flights)) = self.flights.front() else { return 0.0 };
+    /// Keys that began to load each second, on average over the last minute before `base`.
+    pub(super) fn keys_per_second(&self, base: &Sample) -> f64 {
+        let Some((since, keys)) = self.keys.front() else { return 0.0 };
         let span = base.now.saturating_sub(*since) as f64 / 1e9;
-        base.flights.saturating_sub(*flights) as f64 / span.max(1.0)
+        base.keys.saturating_sub(*keys) as f64 / span.max(1.0)
     }
 }

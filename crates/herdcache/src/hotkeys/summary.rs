@@ -73,7 +73,10 @@ impl<K> Summary<K> {
         if let Some(slot) = self.places.get(&hash).and_then(|place| self.slots.get_mut(*place)) {
             slot.loads += 1;
             slot.coalesced += waiters;
-            slot.load_ns = load_ns;
+            // 0: the load brought nothing, so its duration says nothing.
+            if load_ns > 0 {
+                slot.load_ns = load_ns;
+            }
         }
     }
 

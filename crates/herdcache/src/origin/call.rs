@@ -5,7 +5,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use herdfeed::{ClosedSet, OriginResult};
@@ -33,6 +33,10 @@ pub(crate) struct Call {
     /// `OriginResult` + 1; 0 while unknown.
     result: AtomicU8,
     state: Mutex<State>,
+    /// S5: whether a load within this one runs under its permit now.
+    lent: AtomicBool,
+    /// What waits for the last part to end.
+    after: Mutex<Option<Box<dyn FnOnce() + Send>>>,
 }
 
 /// How far a call has come.
@@ -58,7 +62,7 @@ pub(crate) enum Ticket {
     /// A permit of its own.
     Permit { _permit: Permit },
     /// S5: the permit of the call whose loader asked for this one.
-    Parent { _part: Part },
+    Parent { _loan: Loan },
     /// Permits are switched off.
     Free,
 }
@@ -67,17 +71,25 @@ pub(crate) enum Ticket {
 pub(crate) struct Part(Arc<Call>);
 
 impl Call {
-    pub(crate) fn new(errand: Errand, gate: usize, account: &Arc<Account>, deadline: Moment) -> Arc<Self> {
+    pub(crate) fn new(
+        errand: Errand,
+        gate: usize,
+        account: &Arc<Account>,
+        deadline: Moment,
+        parent: Option<Arc<Call>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             errand,
             gate,
-            parent: current(),
+            parent,
             account: Arc::clone(account),
             deadline: AtomicU64::new(deadline),
             started: AtomicU64::new(0),
             parts: AtomicU32::new(0),
             result: AtomicU8::new(0),
             state: Mutex::new(State::Waiting),
+            lent: AtomicBool::new(false),
+            after: Mutex::new(None),
         })
     }
 
@@ -91,17 +103,29 @@ impl Call {
     }
 
     /// S5: a ticket from the nearest call above this one that holds a permit of the same gate.
+    ///
+    /// L3: a permit is lent to one load at a time. A loader that runs several at once queues for the others.
     pub(crate) fn parents_ticket(&self) -> Option<Ticket> {
         let mut above = self.parent.as_ref();
         while let Some(call) = above {
             if call.gate == self.gate {
-                if let Some(part) = Part::of_running(call) {
-                    return Some(Ticket::Parent { _part: part });
-                }
+                return Loan::of(call).map(|loan| Ticket::Parent { _loan: loan });
             }
             above = call.parent.as_ref();
         }
         None
+    }
+
+    /// Has `work` done when the last part has ended; false, without making it, if the call is over or never began.
+    pub(crate) fn after_end(&self, work: impl FnOnce() -> Box<dyn FnOnce() + Send>) -> bool {
+        let state = self.state.lock();
+        match *state {
+            State::Waiting | State::Over => false,
+            State::Running(_) | State::Abandoned(_) => {
+                *self.after.lock() = Some(work());
+                true
+            }
+        }
     }
 
     pub(crate) fn deadline(&self) -> Moment {
@@ -147,6 +171,10 @@ impl Call {
         let result = OriginResult::all().get(code.wrapping_sub(1)).copied().unwrap_or(OriginResult::Error);
         self.account.call_ends(result, clock::exact().saturating_sub(self.started.load(Relaxed)));
         drop(ticket);
+        let after = self.after.lock().take();
+        if let Some(work) = after {
+            work();
+        }
     }
 
     /// Whether this call, or one above it, is on this very errand: a loader that asks for its own key.
@@ -168,6 +196,28 @@ impl Part {
     }
 }
 
+/// S5: a call's permit, lent to a load within it.
+pub(crate) struct Loan(Part);
+
+impl Loan {
+    fn of(call: &Arc<Call>) -> Option<Self> {
+        if call.lent.swap(true, Relaxed) {
+            return None;
+        }
+        let part = Part::of_running(call);
+        if part.is_none() {
+            call.lent.store(false, Relaxed);
+        }
+        part.map(Self)
+    }
+}
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        self.0.0.lent.store(false, Relaxed);
+    }
+}
+
 impl Drop for Part {
     fn drop(&mut self) {
         if self.0.parts.fetch_sub(1, std::sync::atomic::Ordering::AcqRel) == 1 {
@@ -183,7 +233,7 @@ thread_local! {
 }
 
 /// The call whose loader this thread is polling, if any.
-fn current() -> Option<Arc<Call>> {
+pub(crate) fn current() -> Option<Arc<Call>> {
     CURRENT.with_borrow(Clone::clone)
 }
 

@@ -11,6 +11,7 @@ use moka::sync::Cache;
 
 use super::{Leaving, Leavings, Store};
 use crate::entry::Stored;
+use crate::graveyard::Vigil;
 
 /// moka with our hasher, no TTL of its own, and a listener that only classes what leaves.
 pub(crate) struct MokaStore<K, V: Send + Sync + 'static>(Cache<K, Stored<V>, RandomState>);
@@ -43,10 +44,13 @@ where
     where
         K: Borrow<Q>,
     {
+        // A read may run maintenance, which drops what was evicted.
+        let _vigil = Vigil::open();
         self.0.get(key)
     }
 
     fn put(&self, key: K, stored: Stored<V>) {
+        let _vigil = Vigil::open();
         self.0.insert(key, stored);
     }
 
@@ -54,6 +58,7 @@ where
     where
         K: Borrow<Q>,
     {
+        let _vigil = Vigil::open();
         self.0.invalidate(key);
     }
 
@@ -62,6 +67,7 @@ where
     }
 
     fn settle(&self) {
+        let _vigil = Vigil::open();
         self.0.run_pending_tasks();
     }
 

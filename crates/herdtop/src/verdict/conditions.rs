@@ -31,7 +31,7 @@ fn one(scene: &Scene<'_>, event: &Event) -> Option<Finding> {
             base(Kind::Rejecting)
                 .what(format!("{}/s {reason}", number(*per_s)), *per_s)
                 .why("callers are refused to protect the origin")
-                .cure(cures::rejecting(*reason)),
+                .cure(cures::rejecting(scene, *reason)),
         ),
         Fact::ColdStart { hit_ratio } => Some(
             base(Kind::ColdStart)

@@ -80,7 +80,7 @@ fn rejecting(scene: &Scene<'_>, window: &CacheWindow) -> Option<Finding> {
         Finding::new(Kind::Rejecting, Severity::Warn, &scene.cache.name, &scene.target.name)
             .what(format!("{}/s {reason}", count(window.rate(refused))), refused)
             .why("callers are refused to protect the origin")
-            .cure(cures::rejecting(reason))
+            .cure(cures::rejecting(scene, reason))
     })
 }
 

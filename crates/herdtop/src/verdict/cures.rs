@@ -60,7 +60,7 @@ pub(super) fn connections(scene: &Scene<'_>) -> String {
 pub(super) fn overload(scene: &Scene<'_>, otherwise: &str) -> String {
     let off = off(scene, &[Measure::SingleFlight, Measure::Permits, Measure::Stale]);
     if !off.is_empty() {
-        return format!("switch {off} on: they keep load off the origin");
+        return format!("switch {off} on: less load on the origin");
     }
     if scene.has_stale_cover() {
         otherwise.to_owned()
@@ -70,16 +70,16 @@ pub(super) fn overload(scene: &Scene<'_>, otherwise: &str) -> String {
 }
 
 /// Callers are refused.
-pub(super) fn rejecting(reason: RejectReason) -> &'static str {
+pub(super) fn rejecting(scene: &Scene<'_>, reason: RejectReason) -> String {
     match reason {
         RejectReason::QueueFull | RejectReason::QueueTimeout => {
-            "fewer loads (stale_for, longer TTL), or more permits if the origin has room"
+            overload(scene, "find the load in hot keys; more permits only if the origin has room")
         }
-        RejectReason::Deadline => "loads wait too long for a permit: shorten the queue, speed up the origin",
-        RejectReason::FlightsFull => "many keys load at once: shed callers, or raise max_flights",
-        RejectReason::WaitersFull => "callers pile up on one load: stale_for, or a wait timeout",
-        RejectReason::GroupShare => "one group asks too much: limit it, or raise its share",
-        RejectReason::OriginDown => "bring the origin back; one probe at a time tests it",
+        RejectReason::Deadline => "loads wait too long for a permit: shorten the queue, speed up the origin".into(),
+        RejectReason::FlightsFull => "many keys load at once: shed callers, or raise max_flights".into(),
+        RejectReason::WaitersFull => "callers pile up on one load: stale_for, or a wait timeout".into(),
+        RejectReason::GroupShare => "one group asks too much: limit it, or raise its share".into(),
+        RejectReason::OriginDown => "bring the origin back; one probe at a time tests it".into(),
     }
 }
 

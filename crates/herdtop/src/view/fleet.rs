@@ -82,14 +82,14 @@ fn one(
         .column(&state, state_cells, Align::Left, style)
         .column(&row.rate.map_or_else(|| "-".to_owned(), count), 6, Align::Right, ink.palette.plain)
         .gap(1);
-    for (remark, style) in remarks(ink, row) {
+    for (remark, style) in remarks(ink, row, text.left()) {
         text.text(&remark, style).gap(1);
     }
     text.put(area, line, over, buf);
 }
 
 /// Protection, then everything that sets this process apart.
-fn remarks(ink: &Ink, row: &Row) -> Vec<(String, Style)> {
+fn remarks(ink: &Ink, row: &Row, room: usize) -> Vec<(String, Style)> {
     let palette = &ink.palette;
     let mut remarks = Vec::new();
     if let Link::Waiting { why, .. } = &row.link {
@@ -98,7 +98,9 @@ fn remarks(ink: &Ink, row: &Row) -> Vec<(String, Style)> {
     }
     if !row.off.is_empty() {
         let names: Vec<&str> = row.off.iter().map(|measure| measure.label()).collect();
-        remarks.push((format!("off: {}", names.join(" ")), palette.warn));
+        let all = format!("off: {}", names.join(" "));
+        let short = format!("off: {} measures", names.len());
+        remarks.push((if all.len() <= room || names.len() == 1 { all } else { short }, palette.warn));
     } else if let Some(level) = row.protection {
         let style = match level {
             ProtectionLevel::Cluster | ProtectionLevel::Process => palette.plain,

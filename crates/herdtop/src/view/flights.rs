@@ -82,13 +82,18 @@ fn list(model: &Model, ink: &Ink, rows: &[Row], area: Rect, buf: &mut Buffer) {
             Shown::More(row, more) => {
                 let mut text = RowText::new(area.width, ink.glyphs.ellipsis);
                 let style = ink.palette.severity(severity(row));
-                text.gap(1).text(
-                    &format!("+{more}{} more loads of {} in parallel", at_least(row), model.key_text(&row.flight.key)),
-                    style,
-                );
+                text.gap(1).text(&more_text(model, row, *more), style);
                 text.put(area, line, over, buf);
             }
         }
+    }
+}
+
+fn more_text(model: &Model, row: &Row, more: usize) -> String {
+    let key = model.key_text(&row.flight.key);
+    match row.listed {
+        Listed::All => format!("+{more} more loads of {key} in parallel"),
+        Listed::Part => format!("+{more} or more loads of {key} in parallel"),
     }
 }
 
