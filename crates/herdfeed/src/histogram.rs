@@ -76,7 +76,7 @@ impl Histogram {
         let rank = ((self.count as f64 * q.clamp(0.0, 1.0)).ceil() as u64).max(1);
         let mut seen = 0;
         for (bucket, count) in self.buckets.iter().enumerate() {
-            seen += count;
+            seen = u64::saturating_add(seen, *count);
             if seen >= rank {
                 return Some(upper_bound_us(bucket));
             }

@@ -41,7 +41,8 @@ impl<E: ClosedSet> Tally<E> {
 
     /// Sum over all values.
     pub fn total(&self) -> u64 {
-        self.counts.iter().sum()
+        // A feed is foreign input: it must not overflow its reader.
+        self.counts.iter().fold(0, |sum, count| sum.saturating_add(*count))
     }
 
     /// Each value with its count, in the order of the set.

@@ -94,18 +94,8 @@ fn typing(model: &mut Model, key: Key) -> Option<Command> {
             let kept = text.trim_end().rfind(' ').map_or(0, |space| space + 1);
             text.truncate(kept);
         }
-        Key::Esc => {
-            let before = std::mem::take(before);
-            model.mode = Mode::Browse;
-            model.filter = Filter::parse(&before).unwrap_or_default();
-            return None;
-        }
-        // A filter that is not understood keeps the line open, with the error beside it.
-        Key::Enter if Filter::parse(text).is_ok() => {
-            apply_typed(model);
-            model.mode = Mode::Browse;
-            return None;
-        }
+        Key::Esc => *text = std::mem::take(before),
+        // Enter is for the caller; the rest means nothing in a line of text.
         Key::Char(_)
         | Key::Ctrl(_)
         | Key::Enter
@@ -120,7 +110,16 @@ fn typing(model: &mut Model, key: Key) -> Option<Command> {
         | Key::F1 => {}
     }
     apply_typed(model);
+    close_typing(model, key);
     None
+}
+
+/// Esc closes the line, and Enter does unless its filter is not understood: then the error stays beside it.
+fn close_typing(model: &mut Model, key: Key) {
+    let Mode::Typing { text, .. } = &model.mode else { return };
+    if key == Key::Esc || (key == Key::Enter && Filter::parse(text).is_ok()) {
+        model.mode = Mode::Browse;
+    }
 }
 
 /// A filter works while it is typed; one that is not understood leaves the last one at work.

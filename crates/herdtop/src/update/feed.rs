@@ -1,5 +1,7 @@
 //! What links say, taken into the live world.
 
+use herdfeed::Event;
+
 use crate::clock::Now;
 use crate::model::target::{Link, Restart};
 use crate::model::{Model, Occurrence, Target, World, deploy, log};
@@ -33,15 +35,7 @@ pub(super) fn take(model: &mut Model, id: TargetId, feed: Feed) {
                 world.log.add(now.unix_us, &name, Occurrence::Ended);
             }
         }
-        Feed::Events(events) => {
-            let Some(target) = world.target_mut(id) else { return };
-            let name = target.name.clone();
-            for event in target.new_events(events) {
-                if log::is_told(&event.fact) {
-                    world.log.add(event.unix_us, &name, Occurrence::Event(event));
-                }
-            }
-        }
+        Feed::Events(events) => log_events(world, id, events),
         Feed::Added { .. }
         | Feed::Connecting
         | Feed::Past(_)
@@ -51,6 +45,14 @@ pub(super) fn take(model: &mut Model, id: TargetId, feed: Feed) {
         | Feed::Down { .. } => {
             state(world, id, feed, now);
         }
+    }
+}
+
+fn log_events(world: &mut World, id: TargetId, events: Vec<Event>) {
+    let Some(target) = world.target_mut(id) else { return };
+    let name = target.name.clone();
+    for event in target.new_events(events).into_iter().filter(|event| log::is_told(&event.fact)) {
+        world.log.add(event.unix_us, &name, Occurrence::Event(event));
     }
 }
 

@@ -52,12 +52,7 @@ fn rows(model: &Model, ink: &Ink, overview: Option<&Overview>, area: Rect, buf: 
     let total = overview.map_or(0.0, Overview::total);
     let mut line = 0;
     if wide && area.height > 7 {
-        let mut head = RowText::new(area.width, ink.glyphs.ellipsis);
-        head.gap(12);
-        for name in ["now", "1 min", "5 min"] {
-            head.column(name, 7, Align::Right, ink.palette.dim);
-        }
-        head.put(area, 0, Style::new(), buf);
+        head(ink, area, buf);
         line = 1;
     }
     for row in Row::ALL {
@@ -86,6 +81,15 @@ fn rows(model: &Model, ink: &Ink, overview: Option<&Overview>, area: Rect, buf: 
         text.put(area, line, if is_selected { ink.palette.selected } else { Style::new() }, buf);
         line += 1;
     }
+}
+
+fn head(ink: &Ink, area: Rect, buf: &mut Buffer) {
+    let mut head = RowText::new(area.width, ink.glyphs.ellipsis);
+    head.gap(12);
+    for name in ["now", "1 min", "5 min"] {
+        head.column(name, 7, Align::Right, ink.palette.dim);
+    }
+    head.put(area, 0, Style::new(), buf);
 }
 
 fn or_none(rate: Option<f64>) -> String {

@@ -115,22 +115,31 @@ fn whole(ink: &Ink, row: &Row, gates: usize, (area, line): (Rect, u16), over: St
     refused.text(&format!("refused {}/s", count(row.refused_per_s)), hot).gap(2);
     refused.text(&format!("skipped {}  abandoned {}", number(gate.skipped), number(row.abandoned)), ink.palette.plain);
     refused.put(area, line + 2, over, buf);
+    waits(
+        ink,
+        row,
+        gates,
+        Rect { y: area.y + line + 3, height: area.height.saturating_sub(line + 3), ..area },
+        over,
+        buf,
+    );
+}
 
-    let mut waits = new();
-    waits.gap(1).text(&format!("permit wait {}", quantiles(&row.wait)), ink.palette.plain);
-    waits.put(area, line + 3, over, buf);
-    let mut calls = new();
-    calls.gap(1).text(&format!("origin call {}", quantiles(&row.call)), ink.palette.plain);
-    calls.put(area, line + 4, over, buf);
-    let mut connections = new();
+/// The last lines of a gate: what takes how long, and which gate it is if there are several.
+fn waits(ink: &Ink, row: &Row, gates: usize, area: Rect, over: Style, buf: &mut Buffer) {
+    let mut lines = vec![("permit wait", &row.wait), ("origin call", &row.call)];
     if row.connection_wait.count > 0 {
-        connections.gap(1).text(&format!("connection  {}", quantiles(&row.connection_wait)), ink.palette.plain);
+        lines.push(("connection ", &row.connection_wait));
     }
-    if gates > 1 {
-        let name = text::clean(&format!("{} {}", gate.name, row.target_name));
-        connections.right(&name, ink.palette.dim);
+    for (line, (name, histogram)) in (0..).zip(lines) {
+        let mut text = RowText::new(area.width, ink.glyphs.ellipsis);
+        text.gap(1).text(&format!("{name} {}", quantiles(histogram)), ink.palette.plain);
+        if line == 1 && gates > 1 {
+            let name = text::clean(&format!("{} {}", row.gate.name, row.target_name));
+            text.right(&name, ink.palette.dim);
+        }
+        text.put(area, line, over, buf);
     }
-    connections.put(area, line + 5, over, buf);
 }
 
 fn quantiles(histogram: &Histogram) -> String {
