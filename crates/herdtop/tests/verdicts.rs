@@ -52,7 +52,7 @@ fn each_condition_has_its_word_its_figures_and_its_cure() {
     let table: Vec<(Severity, Fact, Kind, &str, &str)> = vec![
         (Info, herd(MissCause::Expired, 1), Kind::Herd, "1 load, 812 waiters", "set stale_for"),
         (Info, herd(MissCause::Evicted, 1), Kind::Herd, "1 load, 812 waiters", "raise capacity (8400 of 10000"),
-        (Info, herd(MissCause::Invalidated, 1), Kind::Herd, "1 load, 812 waiters", "mark_stale instead of invalidate"),
+        (Info, herd(MissCause::Invalidated, 1), Kind::Herd, "1 load, 812 waiters", "insert the new value instead of invalidating"),
         (Info, herd(MissCause::Cold, 1), Kind::Herd, "1 load, 812 waiters", "warm up hot keys"),
         (Info, herd(MissCause::Version, 1), Kind::Herd, "1 load, 812 waiters", "warm up the new version"),
         (Warn, herd(MissCause::Expired, 1), Kind::Herd, "1 load, 812 waiters", "look at the origin; a soft timeout"),
@@ -170,7 +170,7 @@ fn the_cure_of_an_expiry_follows_the_settings() {
     assert!(cure(|c| c.stale_ms = 1_000, &[Measure::Stale]).starts_with("switch stale on"));
     assert!(cure(|c| c.stale_ms = 1_000, &[]).starts_with("early_refresh(1.0)"));
     let both = |c: &mut herdfeed::CacheConfig| (c.stale_ms, c.early_refresh) = (1_000, 1.0);
-    assert_eq!(cure(both, &[]), "the load outlasts the stale cover: raise stale_for");
+    assert_eq!(cure(both, &[]), "stale cover is too short, or this value's own TTL has none: stale_for");
 }
 
 #[test]

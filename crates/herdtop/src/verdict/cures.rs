@@ -12,7 +12,7 @@ use super::Scene;
 pub(super) fn herd(scene: &Scene<'_>, cause: Option<MissCause>) -> String {
     match cause {
         Some(MissCause::Evicted) => capacity(scene),
-        Some(MissCause::Invalidated) => "mark_stale instead of invalidate: readers keep the old value".into(),
+        Some(MissCause::Invalidated) => "insert the new value instead of invalidating: readers never miss".into(),
         Some(MissCause::Cold) => "warm up hot keys before taking traffic".into(),
         Some(MissCause::Version) => "warm up the new version before the switch".into(),
         Some(MissCause::Expired) | None => expired(scene),
@@ -28,7 +28,7 @@ fn expired(scene: &Scene<'_>) -> String {
     } else if early <= 0.0 || scene.is_off(Measure::Early) {
         "early_refresh(1.0) reloads before expiry; or a longer stale_for".into()
     } else {
-        "the load outlasts the stale cover: raise stale_for".into()
+        "stale cover is too short, or this value's own TTL has none: stale_for".into()
     }
 }
 

@@ -1,0 +1,129 @@
+//! From a seed to a history. The weights are chosen so that every word of the closed sets is reached often.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+use herdcache::Switch;
+use herdcache::herdfeed::{ClosedSet, Measure};
+
+use super::history::{By, End, History, Keep, Leave, Made, Polled, Script, Setup, Step, Terms};
+use crate::support::ms;
+
+/// Keys that steps name.
+pub(super) const KEYS: u64 = 4;
+
+/// The history of a seed; always the same.
+pub(super) fn history(seed: u64) -> History {
+    // Neighbouring seeds shall have nothing in common.
+    let mut rng = Rng::with_seed(seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    let rng = &mut rng;
+    let setup = setup(rng);
+    let count = rng.usize(30..=60);
+    let keys = rng.u64(1..=KEYS);
+    let switched = one_in(rng, 4);
+    let mut steps: Vec<Step> = std::iter::repeat_with(|| step(rng, keys))
+        .filter(|step| switched || !matches!(step, Step::Set { .. }))
+        .take(count)
+        .collect();
+    if one_in(rng, 4) {
+        let at = rng.usize(count * 2 / 3..=count);
+        steps.insert(at, Step::Shutdown { limit: of(rng, &[ms(0), ms(5), ms(50), ms(1_000)]) });
+    }
+    History { seed, setup, steps }
+}
+
+fn of<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
+    choices[rng.usize(..choices.len())]
+}
+
+fn one_in(rng: &mut Rng, n: u32) -> bool {
+    rng.u32(..n) == 0
+}
+
+fn maybe(rng: &mut Rng, n: u32, choices: &[Duration]) -> Option<Duration> {
+    one_in(rng, n).then(|| of(rng, choices))
+}
+
+fn setup(rng: &mut Rng) -> Setup {
+    let permits = rng.usize(1..=3);
+    let fresh_for = of(rng, &[ms(20), ms(50), ms(200), ms(1_000)]);
+    let origin_timeout = of(rng, &[ms(30), ms(100), ms(400)]);
+    let flight_deadline = of(rng, &[origin_timeout, origin_timeout + ms(20), origin_timeout * 3]);
+    let base = of(rng, &[ms(10), ms(40)]);
+    Setup {
+        permits,
+        queue: rng.usize(0..=3),
+        queue_timeout: of(rng, &[ms(10), ms(60), ms(500)]),
+        refresh_permits: rng.usize(1..=permits),
+        fresh_for,
+        stale_for: of(rng, &[ms(0), ms(50), ms(500)]),
+        stale_if_error_for: maybe(rng, 2, &[ms(100), ms(1_000), ms(5_000)]),
+        negative_ttl: of(rng, &[ms(0), ms(10), fresh_for]).min(fresh_for),
+        jitter: of(rng, &[0.0, 0.0, 0.1, 0.5]),
+        beta: of(rng, &[0.0, 0.0, 1.0, 10.0]),
+        soft_timeout: maybe(rng, 3, &[ms(5), ms(20)]),
+        origin_timeout,
+        flight_deadline,
+        cooling: (base, of(rng, &[base, base * 8])),
+        max_flights: of(rng, &[1, 2, 3, 1_000, 1_000, 1_000]),
+        max_waiters: of(rng, &[1, 2, 100, 100]),
+        capacity: of(rng, &[1, 2, 1_000, 1_000]),
+        off: off(rng),
+    }
+}
+
+/// Mostly none; at times one, at times all of them (`observe_only`).
+fn off(rng: &mut Rng) -> Vec<Measure> {
+    match rng.u32(..16) {
+        0 => Measure::all().to_vec(),
+        1 | 2 => vec![of(rng, Measure::all())],
+        _ => Vec::new(),
+    }
+}
+
+fn step(rng: &mut Rng, keys: u64) -> Step {
+    let key = rng.u64(..keys);
+    match rng.u32(..100) {
+        0..=49 => ask(rng, key),
+        50..=72 => {
+            let time = of(rng, &[ms(1), ms(3), ms(10), ms(20), ms(50), ms(100), ms(300), ms(1_000)]);
+            Step::Pass { time, polled: of(rng, &[Polled::Promptly, Polled::Promptly, Polled::Late]) }
+        }
+        73..=78 => Step::Turn,
+        79..=81 => Step::Poll { nth: rng.usize(..8) },
+        82..=86 => Step::Cancel { nth: rng.usize(..8) },
+        87..=91 => Step::Invalidate { key },
+        92..=96 => Step::Insert { key, made: of(rng, &[Made::Value, Made::Value, Made::Absence]), terms: terms(rng) },
+        _ => Step::Set { measure: of(rng, Measure::all()), to: of(rng, &[Switch::On, Switch::Off]) },
+    }
+}
+
+fn ask(rng: &mut Rng, key: u64) -> Step {
+    let wait = maybe(rng, 6, &[ms(2), ms(15), ms(60)]);
+    Step::Ask { by: of(rng, &[By::Get, By::GetWith]), key, wait, load: script(rng) }
+}
+
+fn script(rng: &mut Rng) -> Script {
+    let after = match rng.u32(..5) {
+        0 => None,
+        _ => Some(of(rng, &[ms(1), ms(5), ms(10), ms(20), ms(50), ms(90), ms(300)])),
+    };
+    let end = match rng.u32(..100) {
+        0..=59 => End::Gives(Made::Value, terms(rng)),
+        60..=69 => End::Gives(Made::Absence, terms(rng)),
+        70..=83 => End::Fails,
+        84..=86 => End::PanicsWhenMade,
+        87..=90 => End::PanicsWhenPolled,
+        _ => End::Never,
+    };
+    let leave = if one_in(rng, 20) { Leave::Panics } else { Leave::Quietly };
+    Script { after, end, leave }
+}
+
+fn terms(rng: &mut Rng) -> Terms {
+    Terms {
+        fresh_for: maybe(rng, 6, &[ms(0), ms(5), ms(100)]),
+        stale_for: maybe(rng, 6, &[ms(0), ms(30), ms(300)]),
+        keep: if one_in(rng, 8) { Keep::DoNotStore } else { Keep::Store },
+    }
+}

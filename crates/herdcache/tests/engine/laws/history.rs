@@ -1,0 +1,131 @@
+//! What a history is: the settings of one cache and the steps that happen to it.
+//!
+//! Plain data, so that a history can be printed, run again and cut down. What the
+//! words do is told in `run.rs`; where histories come from, in `generate.rs`.
+
+use std::fmt;
+use std::time::Duration;
+
+use herdcache::Switch;
+use herdcache::herdfeed::Measure;
+
+/// One cache and what happens to it.
+#[derive(Clone)]
+pub(super) struct History {
+    pub(super) seed: u64,
+    pub(super) setup: Setup,
+    pub(super) steps: Vec<Step>,
+}
+
+/// The settings of the cache and of its gate.
+#[derive(Clone, Debug)]
+pub(super) struct Setup {
+    pub(super) permits: usize,
+    pub(super) queue: usize,
+    pub(super) queue_timeout: Duration,
+    pub(super) refresh_permits: usize,
+    pub(super) fresh_for: Duration,
+    pub(super) stale_for: Duration,
+    pub(super) stale_if_error_for: Option<Duration>,
+    pub(super) negative_ttl: Duration,
+    pub(super) jitter: f64,
+    pub(super) beta: f64,
+    pub(super) soft_timeout: Option<Duration>,
+    pub(super) origin_timeout: Duration,
+    pub(super) flight_deadline: Duration,
+    pub(super) cooling: (Duration, Duration),
+    pub(super) max_flights: usize,
+    pub(super) max_waiters: usize,
+    pub(super) capacity: u64,
+    /// Measures that are off from the start.
+    pub(super) off: Vec<Measure>,
+}
+
+/// One thing that happens.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    /// A caller asks and is polled once.
+    Ask { by: By, key: u64, wait: Option<Duration>, load: Script },
+    /// Time passes.
+    Pass { time: Duration, polled: Polled },
+    /// Every task runs as far as it can, without time.
+    Turn,
+    /// One of the pending callers is polled, though nothing woke it.
+    Poll { nth: usize },
+    /// One of the pending callers goes away.
+    Cancel { nth: usize },
+    Invalidate { key: u64 },
+    Insert { key: u64, made: Made, terms: Terms },
+    Set { measure: Measure, to: Switch },
+    Shutdown { limit: Duration },
+}
+
+/// By which door a caller comes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum By {
+    Get,
+    GetWith,
+}
+
+/// When woken callers are polled while time passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Polled {
+    /// As soon as they are woken.
+    Promptly,
+    /// At a later step.
+    Late,
+}
+
+/// What a load does, if its caller's flight gets that far.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Script {
+    /// `None` is ready at the first poll.
+    pub(super) after: Option<Duration>,
+    pub(super) end: End,
+    pub(super) leave: Leave,
+}
+
+/// How a load ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum End {
+    Gives(Made, Terms),
+    Fails,
+    PanicsWhenMade,
+    PanicsWhenPolled,
+    Never,
+}
+
+/// Whether there is a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Made {
+    Value,
+    Absence,
+}
+
+/// How a value wants to be kept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    pub(super) fresh_for: Option<Duration>,
+    pub(super) stale_for: Option<Duration>,
+    pub(super) keep: Keep,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keep {
+    Store,
+    DoNotStore,
+}
+
+/// What dropping the load's future does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leave {
+    Quietly,
+    Panics,
+}
+
+impl fmt::Display for History {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}\n{:?}", self.seed, self.setup)?;
+        self.steps.iter().enumerate().try_for_each(|(at, step)| writeln!(f, "{at:3}  {step:?}"))
+    }
+}

@@ -1,0 +1,204 @@
+//! One answer against the record: is this what this caller may get at this moment (L1, L4, L5, L8)?
+//!
+//! Each judgement also says under which outcome the request must stand in the account.
+
+use std::time::Duration;
+
+use herdcache::herdfeed::Measure;
+use herdcache::{Answer, Failure, GetError, Got, Outcome, RejectReason};
+use tokio::time::Instant;
+
+use super::load::{Down, Row, panic_text};
+use super::world::{Asked, Birth, Came, World};
+
+/// At which of its polls a caller was answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum At {
+    First,
+    Later,
+}
+
+/// The outcome of an answer, if it is a lawful one.
+pub(super) fn judge(world: &World, tag: usize, got: &Got<Row, Down>, at: At) -> Result<Outcome, String> {
+    let asked = &world.asks[tag];
+    let outcome = match got {
+        Ok(Some(answer)) => value(world, tag, answer),
+        Ok(None) => absence(world, tag, at),
+        Err(error) => failure(world, tag, error),
+    };
+    outcome.map_err(|broken| format!("{broken}\n  answer {got:?}\n  at {:?} to {asked:?}", asked.at.elapsed()))
+}
+
+/// L4, L5, L8: a value that was looked at without a request.
+pub(super) fn peeked(world: &World, key: u64, answer: &Answer<Row>) -> Result<(), String> {
+    let birth = named(world, key, answer)?;
+    in_time(world, birth, answer)?;
+    newer(birth, world.last_change(key))
+}
+
+fn value(world: &World, tag: usize, answer: &Answer<Row>) -> Result<Outcome, String> {
+    let asked = &world.asks[tag];
+    let birth = named(world, asked.key, answer)?;
+    newer(birth, asked.changed)?;
+    let outcome = Answer::outcome(answer);
+    match outcome {
+        Outcome::Loaded if birth.opener != Some(tag) => Err("L1: loaded by another's flight".to_owned()),
+        Outcome::Coalesced => waited_for(birth, tag, asked),
+        Outcome::Loaded => Ok(()),
+        Outcome::Stale | Outcome::Reserve if !world.has(Measure::Stale) => Err("O1: stale values are off".to_owned()),
+        Outcome::Hit | Outcome::Stale | Outcome::Reserve => in_time(world, birth, answer),
+        other => Err(format!("L1: a value cannot be {other}")),
+    }?;
+    Ok(outcome)
+}
+
+/// L8: the value names the key it was asked under; F1: its age is what the test's own clock says.
+fn named<'a>(world: &'a World, key: u64, answer: &Answer<Row>) -> Result<&'a Birth, String> {
+    let birth = &world.births[answer.birth];
+    if answer.key != key || birth.key != key || birth.came != Came::Value {
+        return Err(format!("L8: key {key} was answered with {birth:?}"));
+    }
+    let age = birth.ended.map(|(_, at)| at.elapsed());
+    if age != Some(Answer::age(answer)) {
+        return Err(format!("F1: the value is {age:?} old: {birth:?}"));
+    }
+    Ok(birth)
+}
+
+/// L5: no value whose load began before the last change of its key.
+fn newer(birth: &Birth, changed: u64) -> Result<(), String> {
+    if birth.began < changed {
+        return Err(format!("L5: the value is older than a change of its key: {birth:?}"));
+    }
+    Ok(())
+}
+
+/// L4, F1, F2: the outcome's word fits the age, and no age is beyond its bound.
+fn in_time(world: &World, birth: &Birth, answer: &Answer<Row>) -> Result<(), String> {
+    let [fresh, hard, last] = world.bounds(birth);
+    // Jitter moves every bound towards the birth by the same part of freshness.
+    let cut = if birth.terms.fresh_for == Some(Duration::ZERO) { fresh } else { fresh.mul_f64(world.setup.jitter) };
+    let (least, most) = match Answer::outcome(answer) {
+        Outcome::Hit => (Duration::ZERO, fresh),
+        Outcome::Stale => (fresh.saturating_sub(cut), hard),
+        _ => (hard.saturating_sub(cut), last),
+    };
+    let age = Answer::age(answer);
+    // A nanosecond for rounding.
+    if age + Duration::from_nanos(1) < least || age >= most || !World::kept(birth) {
+        return Err(format!("L4: {age:?} is not within {least:?} and {most:?}: {birth:?}"));
+    }
+    Ok(())
+}
+
+/// L1: a coalesced answer comes from another caller's load that ended while this one waited.
+fn waited_for(birth: &Birth, tag: usize, asked: &Asked) -> Result<(), String> {
+    let waited = birth.ended.is_some_and(|(ended, _)| ended > asked.seq);
+    if birth.opener.is_none() || birth.opener == Some(tag) || !waited {
+        return Err(format!("L1: this caller cannot have joined {birth:?}"));
+    }
+    Ok(())
+}
+
+/// An answer without a value names no outcome: the record has to know.
+fn absence(world: &World, tag: usize, at: At) -> Result<Outcome, String> {
+    let asked = &world.asks[tag];
+    let mut absences =
+        world.births.iter().filter(|birth| birth.key == asked.key && birth.came == Came::Absence);
+    if absences.clone().any(|birth| birth.opener == Some(tag) && world.asks[tag].seq < birth.began) {
+        return Ok(Outcome::Loaded);
+    }
+    let found = match at {
+        At::First => absences.any(|birth| remembered(world, birth, asked.changed)),
+        At::Later => absences.any(|birth| newer(birth, asked.changed).is_ok() && waited_for(birth, tag, asked).is_ok()),
+    };
+    match (found, at) {
+        (true, At::First) => Ok(Outcome::Negative),
+        (true, At::Later) => Ok(Outcome::Coalesced),
+        (false, _) => Err("L4, L5: nobody said that there is no such thing".to_owned()),
+    }
+}
+
+/// Whether an absence may still be answered from the store.
+fn remembered(world: &World, birth: &Birth, changed: u64) -> bool {
+    let age = birth.ended.map_or(Duration::MAX, |(_, at)| at.elapsed());
+    newer(birth, changed).is_ok() && World::kept(birth) && age < world.bounds(birth)[0]
+}
+
+fn failure(world: &World, tag: usize, error: &GetError<Down>) -> Result<Outcome, String> {
+    let asked = &world.asks[tag];
+    match error {
+        GetError::Failed(failure) => failed(world, tag, failure),
+        GetError::Cooling { last, retry_in } => cooling(world, asked, last, *retry_in),
+        GetError::Rejected { reason, .. } => rejected(world, asked, *reason),
+        GetError::WaitTimeout { limit } if asked.wait == Some(*limit) && asked.at.elapsed() >= *limit => Ok(()),
+        GetError::WaitTimeout { .. } => Err("S4: not this caller's limit".to_owned()),
+        GetError::Closed if world.closed.is_some() => Ok(()),
+        GetError::Closed => Err("X1: nobody shut the cache down".to_owned()),
+        _ => Err("S5: no load asks for its own key here".to_owned()),
+    }?;
+    Ok(error.outcome())
+}
+
+/// E1: a failure is that of a load that this caller opened or waited for.
+fn failed(world: &World, tag: usize, failure: &Failure<Down>) -> Result<(), String> {
+    let asked = &world.asks[tag];
+    let (origin, deadline) = (world.setup.origin_timeout, world.setup.flight_deadline);
+    let birth = match failure {
+        Failure::Origin(_) | Failure::Panicked { .. } => cause(world, asked.key, failure)?,
+        Failure::OriginTimeout { limit } | Failure::Deadline { limit } => {
+            let right = if matches!(failure, Failure::Deadline { .. }) { deadline } else { origin };
+            // Whoever joins waits for less than the limit; the one who opened the flight for all of it.
+            return if *limit == right { Ok(()) } else { Err("S7: not the limit that was set".to_owned()) };
+        }
+        _ => return Err("S8: the runtime has not ended".to_owned()),
+    };
+    let own = birth.opener == Some(tag);
+    if own || (newer(birth, asked.changed).is_ok() && waited_for(birth, tag, asked).is_ok()) {
+        return Ok(());
+    }
+    Err(format!("E1: this caller had no part in {birth:?}"))
+}
+
+/// The load that a failure tells of.
+fn cause<'a>(world: &'a World, key: u64, failure: &Failure<Down>) -> Result<&'a Birth, String> {
+    let found = match failure {
+        Failure::Origin(error) => world.births.get(error.0.birth).filter(|birth| birth.came == Came::Error),
+        Failure::Panicked { message } => world
+            .births
+            .iter()
+            .enumerate()
+            .find(|(at, birth)| panic_text(*at) == **message && birth.came == Came::Panic)
+            .map(|(_, birth)| birth),
+        _ => None,
+    };
+    found.filter(|birth| birth.key == key).ok_or_else(|| "L8: no load of this key failed so".to_owned())
+}
+
+/// E1: the key cools after a failure that still stands, within its window.
+fn cooling(world: &World, asked: &Asked, last: &Failure<Down>, retry_in: Duration) -> Result<(), String> {
+    let most = world.setup.cooling.1.mul_f64(1.5) + Duration::from_nanos(1);
+    if retry_in.is_zero() || retry_in > most {
+        return Err(format!("E1: the window is {most:?} at most"));
+    }
+    if matches!(last, Failure::OriginTimeout { .. } | Failure::Deadline { .. }) {
+        return Ok(());
+    }
+    let birth = cause(world, asked.key, last)?;
+    let stands = birth.ended.is_some_and(|(_, at)| Instant::now() < at + most) && newer(birth, asked.changed).is_ok();
+    if stands { Ok(()) } else { Err(format!("E1: this failure is over: {birth:?}")) }
+}
+
+/// G1, S6: a refusal has its exact reason.
+fn rejected(world: &World, asked: &Asked, reason: RejectReason) -> Result<(), String> {
+    let others = world.asks.len() - 1;
+    let right = match reason {
+        RejectReason::WaitersFull => others >= world.setup.max_waiters,
+        RejectReason::FlightsFull => others >= world.setup.max_flights,
+        RejectReason::QueueFull => others >= world.setup.permits + world.setup.queue,
+        RejectReason::QueueTimeout => world.setup.queue_timeout <= world.setup.flight_deadline,
+        RejectReason::Deadline => world.setup.queue_timeout > Duration::ZERO,
+        RejectReason::GroupShare | RejectReason::OriginDown => false,
+    };
+    if right { Ok(()) } else { Err(format!("G1: {reason} is not the reason: {asked:?}")) }
+}

@@ -1,0 +1,216 @@
+//! The test's own record of a history: who asked, which loads ran, what changed.
+//!
+//! Nothing in here is read from the engine's account: the two are compared. Moments
+//! are tokio's; the order of facts at one moment is told by a number of their own.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use herdcache::Outcome;
+use herdcache::herdfeed::{Measure, Tally};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::generate::KEYS;
+use super::history::{Keep, Made, Script, Setup, Terms};
+
+/// Shared between the run, its callers and its loads. Never held over a call of the engine.
+pub(super) type Shared = Arc<Mutex<World>>;
+
+/// Keys of the probe at the end come after those of the steps.
+pub(super) const ALL_KEYS: u64 = KEYS + 8;
+
+/// Everything that happened so far.
+pub(super) struct World {
+    pub(super) setup: Setup,
+    /// Place of the next fact in the order of all facts.
+    next: u64,
+    pub(super) off: Vec<Measure>,
+    /// Measures that were off at any time.
+    pub(super) ever_off: Vec<Measure>,
+    pub(super) asks: Vec<Asked>,
+    pub(super) births: Vec<Birth>,
+    changes: Vec<Change>,
+    pub(super) invalidations: u64,
+    pub(super) outcomes: Tally<Outcome>,
+    /// Requests that found nothing servable at first.
+    pub(super) misses: u64,
+    pub(super) closed: Option<u64>,
+    /// What was found wrong where no error can be returned.
+    pub(super) faults: Vec<String>,
+}
+
+/// One request.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub(super) key: u64,
+    pub(super) at: Instant,
+    pub(super) seq: u64,
+    /// The last change of its key before it.
+    pub(super) changed: u64,
+    pub(super) wait: Option<Duration>,
+    pub(super) script: Script,
+    /// Measures that were off when it began.
+    pub(super) off: Vec<Measure>,
+}
+
+/// One value, absence or failure that came to be, or is about to: a load, or an insert.
+#[derive(Clone, Debug)]
+pub(super) struct Birth {
+    pub(super) key: u64,
+    /// The request that opened its flight; `None` for an insert.
+    pub(super) opener: Option<usize>,
+    pub(super) began: u64,
+    pub(super) began_at: Instant,
+    pub(super) ended: Option<(u64, Instant)>,
+    pub(super) came: Came,
+    pub(super) terms: Terms,
+    pub(super) state: State,
+}
+
+/// What a load has brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Came {
+    Nothing,
+    Value,
+    Absence,
+    Error,
+    Panic,
+}
+
+/// Whether the load's future still exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Running,
+    Over,
+}
+
+/// A change of a key by the application.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Change {
+    key: u64,
+    seq: u64,
+    pub(super) kind: Changed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Changed {
+    Invalidated,
+    Written,
+}
+
+impl From<Made> for Came {
+    fn from(made: Made) -> Self {
+        match made {
+            Made::Value => Self::Value,
+            Made::Absence => Self::Absence,
+        }
+    }
+}
+
+impl World {
+    pub(super) fn new(setup: &Setup) -> Self {
+        Self {
+            setup: setup.clone(),
+            next: 1,
+            off: setup.off.clone(),
+            ever_off: setup.off.clone(),
+            asks: Vec::new(),
+            births: Vec::new(),
+            changes: Vec::new(),
+            invalidations: 0,
+            outcomes: Tally::new(),
+            misses: 0,
+            closed: None,
+            faults: Vec::new(),
+        }
+    }
+
+    pub(super) fn tick(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    pub(super) fn has(&self, measure: Measure) -> bool {
+        !self.off.contains(&measure)
+    }
+
+    /// A request begins; gives its number.
+    pub(super) fn ask(&mut self, key: u64, wait: Option<Duration>, script: Script) -> usize {
+        let changed = self.last_change(key);
+        let seq = self.tick();
+        self.asks.push(Asked { key, at: Instant::now(), seq, changed, wait, script, off: self.off.clone() });
+        self.asks.len() - 1
+    }
+
+    pub(super) fn change(&mut self, key: u64, kind: Changed) -> u64 {
+        let seq = self.tick();
+        self.changes.push(Change { key, seq, kind });
+        seq
+    }
+
+    /// The application writes; gives the number of what it wrote.
+    pub(super) fn insert(&mut self, key: u64, made: Made, terms: Terms) -> usize {
+        let began = self.change(key, Changed::Written);
+        let now = Instant::now();
+        self.births.push(Birth {
+            key,
+            opener: None,
+            began,
+            began_at: now,
+            ended: Some((began, now)),
+            came: made.into(),
+            terms,
+            state: State::Over,
+        });
+        self.births.len() - 1
+    }
+
+    /// When the key changed last; 0 if never.
+    pub(super) fn last_change(&self, key: u64) -> u64 {
+        self.changes.iter().rev().find(|change| change.key == key).map_or(0, |change| change.seq)
+    }
+
+    /// The first change of a key between two facts.
+    pub(super) fn change_between(&self, key: u64, after: u64, before: u64) -> Option<Change> {
+        self.changes.iter().find(|change| change.key == key && change.seq > after && change.seq < before).copied()
+    }
+
+    /// When the flight of a load was opened.
+    pub(super) fn opened(&self, birth: &Birth) -> u64 {
+        birth.opener.map_or(birth.began, |tag| self.asks[tag].seq)
+    }
+
+    /// Whether the request that opened a load's flight did so under this measure.
+    pub(super) fn under(&self, birth: &Birth, measure: Measure) -> bool {
+        birth.opener.is_some_and(|tag| !self.asks[tag].off.contains(&measure))
+    }
+
+    /// Whether a change overtook the load between the opening of its flight and `before`.
+    pub(super) fn doomed(&self, birth: &Birth, before: u64) -> Option<Changed> {
+        self.change_between(birth.key, self.opened(birth), before).map(|change| change.kind)
+    }
+
+    pub(super) fn running(&self) -> impl Iterator<Item = &Birth> {
+        self.births.iter().filter(|birth| birth.state == State::Running)
+    }
+
+    /// How long a value stays fresh at most, and how much longer it is stale, then reserve.
+    pub(super) fn bounds(&self, birth: &Birth) -> [Duration; 3] {
+        if birth.came == Came::Absence {
+            let fresh = birth.terms.fresh_for.unwrap_or(self.setup.negative_ttl);
+            return [fresh; 3];
+        }
+        let fresh = birth.terms.fresh_for.unwrap_or(self.setup.fresh_for);
+        let stale = birth.terms.stale_for.unwrap_or(self.setup.stale_for);
+        let last = self.setup.stale_if_error_for.unwrap_or(stale).max(stale);
+        // Freshness never shrinks to nothing, whatever the TTL: a nanosecond is left.
+        let fresh = fresh.max(Duration::from_nanos(1));
+        [fresh, fresh + stale, fresh + last]
+    }
+
+    /// Whether a value of these terms may be in the store.
+    pub(super) fn kept(birth: &Birth) -> bool {
+        birth.terms.keep == Keep::Store
+    }
+}
