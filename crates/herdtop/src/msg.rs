@@ -76,8 +76,17 @@ pub enum Feed {
         /// When, on the monotonic clock.
         retry_at_us: u64,
     },
-    /// The process is gone for good; a discovered socket vanished.
-    Gone,
+    /// The process is gone for good: nobody is behind a discovered socket any more.
+    Gone(Farewell),
+}
+
+/// How a process that is gone left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Farewell {
+    /// It said goodbye: it was stopped in good order.
+    Said,
+    /// It said nothing: it crashed or was killed.
+    Unsaid,
 }
 
 /// Something that happened.

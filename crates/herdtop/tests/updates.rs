@@ -5,7 +5,7 @@ mod script;
 
 use herdfeed::{Fact, Outcome, Severity};
 use herdtop::model::{Link, Mode, Page, Panel};
-use herdtop::msg::{Feed, TargetId};
+use herdtop::msg::{Farewell, Feed, TargetId};
 use herdtop::rows::{self, RowId};
 use herdtop::update::update;
 use herdtop::verdict::Kind;
@@ -173,9 +173,22 @@ fn a_countdown_runs_and_a_vain_try_is_not_told_twice() {
 }
 
 #[test]
+fn a_process_that_died_is_told_from_one_that_said_goodbye() {
+    for (farewell, kind, severity) in
+        [(Farewell::Said, Kind::Ended, Severity::Info), (Farewell::Unsaid, Kind::Died, Severity::Warn)]
+    {
+        let mut script = script::calm();
+        script.feed(1, Feed::Gone(farewell));
+        script.silence(1_000_000);
+        let told: Vec<_> = script.model.findings.iter().map(|f| (f.kind, f.severity)).collect();
+        assert!(told.contains(&(kind, severity)), "{farewell:?}: {told:?}");
+    }
+}
+
+#[test]
 fn a_process_that_is_gone_is_forgotten_after_a_while() {
     let mut script = script::calm();
-    script.feed(1, Feed::Gone);
+    script.feed(1, Feed::Gone(Farewell::Said));
     script.pass(0, |_| {});
     script.silence(1_000_000);
     assert!(matches!(script.model.live.targets[1].link, Link::Gone { .. }));
@@ -251,7 +264,7 @@ fn any_feed() -> impl Strategy<Value = Feed> {
     prop_oneof![
         4 => snapshot,
         1 => "[a-c]".prop_map(|boot| Feed::Hello(Box::new(script::hello("api", 1, &boot)))),
-        1 => Just(Feed::Gone),
+        1 => Just(Feed::Gone(Farewell::Unsaid)),
         1 => Just(Feed::Connecting),
         1 => any::<u64>().prop_map(|missed| Feed::Lag { missed }),
         1 => any::<u64>().prop_map(|retry_at_us| Feed::Down { why: "x".into(), retry_at_us }),

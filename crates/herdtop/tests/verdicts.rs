@@ -52,7 +52,13 @@ fn each_condition_has_its_word_its_figures_and_its_cure() {
     let table: Vec<(Severity, Fact, Kind, &str, &str)> = vec![
         (Info, herd(MissCause::Expired, 1), Kind::Herd, "1 load, 812 waiters", "set stale_for"),
         (Info, herd(MissCause::Evicted, 1), Kind::Herd, "1 load, 812 waiters", "raise capacity (8400 of 10000"),
-        (Info, herd(MissCause::Invalidated, 1), Kind::Herd, "1 load, 812 waiters", "insert the new value instead of invalidating"),
+        (
+            Info,
+            herd(MissCause::Invalidated, 1),
+            Kind::Herd,
+            "1 load, 812 waiters",
+            "insert the new value instead of invalidating",
+        ),
         (Info, herd(MissCause::Cold, 1), Kind::Herd, "1 load, 812 waiters", "warm up hot keys"),
         (Info, herd(MissCause::Version, 1), Kind::Herd, "1 load, 812 waiters", "warm up the new version"),
         (Warn, herd(MissCause::Expired, 1), Kind::Herd, "1 load, 812 waiters", "look at the origin; a soft timeout"),

@@ -188,9 +188,8 @@ async fn g4_two_caches_share_one_gate() {
     let (users, orders) = (behind("g4-users", &gate), behind("g4-orders", &gate.clone()));
     let calls = Arc::new(Calls::default());
     // 4 permits and 8 places for 2 × 8 keys: of one origin's sixteen loads four are refused.
-    let callers: Vec<_> = (0..16)
-        .map(|n| ask(if n % 2 == 0 { &users } else { &orders }, n, calls.load(ms(100), Ok(n))))
-        .collect();
+    let callers: Vec<_> =
+        (0..16).map(|n| ask(if n % 2 == 0 { &users } else { &orders }, n, calls.load(ms(100), Ok(n)))).collect();
     turns().await;
     assert_eq!(gate.snapshot().in_use[PermitClass::Foreground], 4);
     let (mut good, mut refused) = (0, 0);

@@ -54,11 +54,8 @@ async fn a4_a_loader_is_told_trigger_and_cause() {
 /// A4: the time left is that of the origin call, and runs down.
 #[tokio::test(start_paused = true)]
 async fn a4_remaining_time_counts_down_to_the_hard_timeout() {
-    let cache = rows("remaining", Ttl::fresh_for(ms(1_000)))
-        .origin_timeout(ms(200))
-        .flight_deadline(ms(300))
-        .build()
-        .unwrap();
+    let cache =
+        rows("remaining", Ttl::fresh_for(ms(1_000))).origin_timeout(ms(200)).flight_deadline(ms(300)).build().unwrap();
     let load = |cx: LoadContext<u64, u64>| async move {
         let before = cx.remaining();
         tokio::time::sleep(ms(50)).await;
@@ -78,7 +75,14 @@ async fn a4_remaining_time_is_cut_to_the_flights_deadline() {
         .unwrap();
     let first = tokio::spawn({
         let cache = cache.clone();
-        async move { cache.get_with(&1, |_| async { tokio::time::sleep(ms(250)).await; Ok(1) }).await }
+        async move {
+            cache
+                .get_with(&1, |_| async {
+                    tokio::time::sleep(ms(250)).await;
+                    Ok(1)
+                })
+                .await
+        }
     });
     turns().await;
     let left = cache.get_with(&2, |cx| async move { Ok(u64::try_from(cx.remaining().as_millis()).unwrap()) }).await;
@@ -95,7 +99,7 @@ async fn a4_nothing_remains_after_the_hard_timeout() {
     let keep = Arc::clone(&kept);
     let load = |cx| async move {
         *keep.lock().unwrap() = Some(cx);
-        std::future::pending().await
+        std::future::pending::<Result<u64, _>>().await
     };
     assert_eq!(outcome(&cache.get_with(&7, load).await), Some(Outcome::Failed));
     tokio::time::sleep(ms(5)).await;
@@ -133,13 +137,37 @@ async fn a4_absence_has_its_own_ttl() {
         }
     };
     // (key, own TTL, wait before, loads after)
-    let script = [(1, None, 0, 1), (1, None, 49, 1), (1, None, 1, 2), (2, Some(ms(200)), 0, 3), (2, None, 199, 3), (2, None, 1, 4)];
+    let script = [
+        (1, None, 0, 1),
+        (1, None, 49, 1),
+        (1, None, 1, 2),
+        (2, Some(ms(200)), 0, 3),
+        (2, None, 199, 3),
+        (2, None, 1, 4),
+    ];
     for (key, own, wait, loads) in script {
         tokio::time::advance(ms(wait)).await;
         absent(key, own).await;
         assert_eq!(calls.load(SeqCst), loads, "key {key} after {wait} ms");
     }
     assert_eq!(cache.snapshot().outcomes[Outcome::Negative], 2);
+}
+
+/// A4: a refresh that finds the row gone replaces the stale value by that knowledge.
+#[tokio::test(start_paused = true)]
+async fn a4_a_refresh_that_finds_nothing_replaces_the_value() {
+    let cache = rows("gone", Ttl::fresh_for(ms(100)).stale_for(ms(10_000))).negative_ttl(ms(50)).build().unwrap();
+    cache.insert(7, 1);
+    tokio::time::advance(ms(100)).await;
+    let got = cache.get_with(&7, |_| async { Ok(None) }).await;
+    assert_eq!(outcome(&got), Some(Outcome::Stale));
+    turns().await;
+    assert!(cache.get_with(&7, |_| async { Ok(Some(2)) }).await.unwrap().is_none());
+    assert_eq!(cache.snapshot().outcomes[Outcome::Negative], 1);
+    // And no later failure brings the old value back.
+    tokio::time::advance(ms(50)).await;
+    let failed = cache.get_with(&7, |_| async { Err::<u64, _>(DbError("down")) }).await;
+    assert_eq!(outcome(&failed), Some(Outcome::Failed));
 }
 
 /// A4: `do_not_store` answers the callers, keeps nothing, and leaves nothing older either.
@@ -196,7 +224,10 @@ async fn a4_only_a_leaders_closure_is_called() {
     let read = || {
         cache.get_with(&7, |_| {
             made.fetch_add(1, SeqCst);
-            async { tokio::time::sleep(ms(10)).await; Ok(1) }
+            async {
+                tokio::time::sleep(ms(10)).await;
+                Ok(1)
+            }
         })
     };
     let together = tokio::join!(read(), read(), read());
@@ -220,7 +251,7 @@ async fn a4_blocking_work_gives_its_result_or_an_error() {
         let work: Result<u64, _> = cx.run_blocking(|| panic!("in the driver")).await;
         let error = work.unwrap_err();
         assert_eq!(error.to_string(), "blocking work panicked");
-        Err(DbError("told"))
+        Err::<u64, _>(DbError("told"))
     };
     assert_eq!(cache.get_with(&2, load).await.unwrap_err().origin().map(|error| error.0), Some("told"));
     let snapshot = cache.snapshot();

@@ -3,12 +3,24 @@
 
 mod blocking;
 mod closing;
+mod cooling;
+mod errors;
 mod flights;
+mod freshness;
 mod invalidation;
+mod laws;
+mod limits;
+mod live;
+mod loading;
+mod measures;
 mod outcomes;
 mod overlap;
 mod panics;
 mod reentrance;
 mod refreshing;
+mod removals;
 mod runtimes;
+mod sharing;
+mod spread;
 mod support;
+mod surface;

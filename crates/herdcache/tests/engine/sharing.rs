@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use herdcache::herdfeed::FlightTrigger;
-use herdcache::{Answer, Cache, Gate, KeyView, LoadContext, Loaded, Outcome, Ttl};
+use herdcache::{Answer, Cache, Gate, KeyView, LoadContext, Loaded, Origin, Outcome, Ttl};
 
 use crate::support::{DbError, assert_quiet, ms, outcome, turns, users};
 
@@ -29,6 +29,35 @@ async fn a2_get_and_get_with_share_one_flight() {
     let snapshot = users.snapshot();
     assert_eq!(snapshot.flight_starts[FlightTrigger::Miss], 2);
     assert_quiet(&snapshot);
+}
+
+/// An origin of the application's own type, as a repository over a pool would be.
+struct Lengths(Arc<AtomicU64>);
+
+impl Origin<String, usize> for Lengths {
+    type Error = DbError;
+
+    async fn load(&self, cx: LoadContext<String, usize>) -> Result<Loaded<usize>, DbError> {
+        self.0.fetch_add(1, SeqCst);
+        tokio::time::sleep(ms(20)).await;
+        Ok((!cx.key().is_empty()).then(|| cx.key().len()).into())
+    }
+}
+
+/// A2: an origin may be a type of one's own; every handle of the cache, limited or not, reaches the same flight.
+#[tokio::test(start_paused = true)]
+async fn a2_every_handle_of_a_cache_shares_its_flights() {
+    let loads = Arc::new(AtomicU64::new(0));
+    let cache = Cache::builder("handles", TTL, &Gate::new(8)).build_over(Lengths(Arc::clone(&loads))).unwrap();
+    let (clone, patient, hasty) = (cache.clone(), cache.with_wait_timeout(ms(25)), cache.with_wait_timeout(ms(5)));
+    let got = tokio::join!(cache.get("abc"), clone.get("abc"), patient.get("abc"), hasty.get("abc"));
+    let outcomes = [&got.0, &got.1, &got.2, &got.3].map(outcome);
+    let expected = [Outcome::Loaded, Outcome::Coalesced, Outcome::Coalesced, Outcome::TimedOut];
+    assert_eq!(outcomes, expected.map(Some));
+    assert_eq!(hasty.get("abc").await.unwrap().as_deref(), Some(&3));
+    assert!(cache.get("").await.unwrap().is_none());
+    assert_eq!(loads.load(SeqCst), 2);
+    assert_quiet(&clone.snapshot());
 }
 
 /// Counts how many of its kind live. Cannot be cloned.
@@ -71,12 +100,13 @@ async fn k3_ten_thousand_waiters_share_one_value() {
     assert!(answers.iter().all(|answer| std::ptr::eq::<Counted>(&**answer, &*answers[0])));
     assert_eq!(alive.load(SeqCst), 1);
     cache.invalidate(&7);
+    // Does the store's maintenance, which is when it lets go.
+    assert_eq!(cache.snapshot().outcomes[Outcome::Coalesced], 9_999);
     let last = answers.pop();
     drop(answers);
     assert_eq!(alive.load(SeqCst), 1, "the last answer still holds it");
     drop(last);
     assert_eq!(alive.load(SeqCst), 0);
-    assert_eq!(cache.snapshot().outcomes[Outcome::Coalesced], 9_999);
 }
 
 /// A key with a tenant, as an application would have it.

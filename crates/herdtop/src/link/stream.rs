@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use super::backoff::Backoff;
 use super::{Common, HZ};
 use crate::clock;
-use crate::msg::{Feed, TargetId};
+use crate::msg::{Farewell, Feed, TargetId};
 
 /// Why a stream ended.
 pub(super) enum Ended {
@@ -17,6 +17,8 @@ pub(super) enum Ended {
     NotOpened(AttachError),
     /// It was open; now it is not.
     Broken(String),
+    /// The process ended it and said why.
+    Goodbye(String),
 }
 
 impl Ended {
@@ -24,6 +26,15 @@ impl Ended {
         match self {
             Self::NotOpened(error) => error.to_string(),
             Self::Broken(why) => why.clone(),
+            Self::Goodbye(why) => format!("the process ended the stream: {why}"),
+        }
+    }
+
+    /// What the end of a stream says of its process, should that turn out to be gone.
+    fn farewell(&self) -> Farewell {
+        match self {
+            Self::Goodbye(_) => Farewell::Said,
+            Self::NotOpened(_) | Self::Broken(_) => Farewell::Unsaid,
         }
     }
 
@@ -82,11 +93,13 @@ async fn until_gone(common: Common, address: Address, target: TargetId, first: R
         }
         Err(error) => Ended::NotOpened(error),
     };
+    let mut farewell = Farewell::Unsaid;
     while !ended.is_gone() {
+        farewell = ended.farewell();
         pause(&common, target, &ended, &mut backoff).await;
         ended = once(&common, &address, target, &mut backoff).await;
     }
-    common.mailbox.put(target, Feed::Gone);
+    common.mailbox.put(target, Feed::Gone(farewell));
 }
 
 fn options(common: &Common) -> StreamOptions {
@@ -144,7 +157,7 @@ async fn read(common: &Common, target: TargetId, mut lines: Lines) -> Ended {
             Line::Events { events } => Feed::Events(events),
             Line::Lag { from, to } => Feed::Lag { missed: to.saturating_sub(from) },
             Line::Bye { why } => {
-                return Ended::Broken(format!("the process ended the stream: {}", crate::text::clean(&why)));
+                return Ended::Goodbye(crate::text::clean(&why));
             }
             Line::Unknown => continue,
         };

@@ -87,7 +87,7 @@ pub fn replaced(world: &World, target: &Target, now: Now) -> Option<Restart> {
 
 fn ended_at(target: &Target) -> Option<u64> {
     match target.link {
-        Link::Gone { at_us } => Some(at_us),
+        Link::Gone { at_us, .. } => Some(at_us),
         // A socket may outlive its process for a moment: its last word counts.
         Link::Waiting { .. } => target.recent.newest().map(|newest| newest.at_us),
         Link::Connecting | Link::Up => None,
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn a_process_that_follows_an_ended_one_replaces_it() {
         let mut old = target(1, "1.2", 0);
-        old.link = Link::Gone { at_us: 5_000_000 };
+        old.link = Link::Gone { at_us: 5_000_000, farewell: crate::msg::Farewell::Said };
         let new = target(2, "1.3", 0);
         let world = World { targets: vec![old, new.clone()], ..World::default() };
         let soon = Now::default().plus_us(9_000_000);

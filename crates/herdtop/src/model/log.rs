@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use herdfeed::{Event, Fact, Severity};
 
+use crate::msg::Farewell;
+
 /// The most entries kept.
 pub const CAPACITY: usize = 2_000;
 
@@ -20,7 +22,7 @@ pub enum Occurrence {
         why: String,
     },
     /// The process is gone for good.
-    Ended,
+    Ended(Farewell),
     /// The process has started anew; counters are re-based.
     Restarted {
         /// What changed with it, as `1.2 -> 1.3`; empty when nothing is known.
@@ -74,8 +76,11 @@ impl Entry {
     pub fn severity(&self) -> Severity {
         match &self.occurrence {
             Occurrence::Event(event) => event.severity,
-            Occurrence::Attached | Occurrence::Ended => Severity::Info,
-            Occurrence::Lost { .. } | Occurrence::Restarted { .. } | Occurrence::Missed { .. } => Severity::Warn,
+            Occurrence::Attached | Occurrence::Ended(Farewell::Said) => Severity::Info,
+            Occurrence::Ended(Farewell::Unsaid)
+            | Occurrence::Lost { .. }
+            | Occurrence::Restarted { .. }
+            | Occurrence::Missed { .. } => Severity::Warn,
         }
     }
 }

@@ -14,7 +14,7 @@ use super::recent::Recent;
 use super::timeline::Timeline;
 use super::window::{self, CacheWindow, GateWindow};
 use crate::clock::Now;
-use crate::msg::TargetId;
+use crate::msg::{Farewell, TargetId};
 
 /// A delta over a longer span says nothing about its single seconds.
 const SPREAD_US: u64 = 3_000_000;
@@ -39,6 +39,8 @@ pub enum Link {
     Gone {
         /// Since when, on our monotonic clock.
         at_us: u64,
+        /// How it left.
+        farewell: Farewell,
     },
 }
 

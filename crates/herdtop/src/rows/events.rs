@@ -6,6 +6,7 @@ use herdfeed::{Fact, HerdEnd, MissCause};
 use crate::figures::{micros, number, percent, seconds};
 use crate::filter::Facets;
 use crate::model::{Entry, Model, Occurrence};
+use crate::msg::Farewell;
 
 /// The entries that the filter shows, newest first.
 pub fn rows(model: &Model) -> Vec<&Entry> {
@@ -31,7 +32,8 @@ pub fn told(entry: &Entry) -> Told {
     match &entry.occurrence {
         Occurrence::Attached => own("attached", String::new()),
         Occurrence::Lost { why } => own("lost", why.clone()),
-        Occurrence::Ended => own("ended", "its socket is gone".into()),
+        Occurrence::Ended(Farewell::Said) => own("ended", "it said goodbye".into()),
+        Occurrence::Ended(Farewell::Unsaid) => own("died", "no goodbye: crashed or killed".into()),
         Occurrence::Restarted { versions } => own("restarted", format!("counters start anew {versions}")),
         Occurrence::Missed { events } => own("missed", format!("{} events did not arrive", number(*events))),
         Occurrence::Event(event) => {

@@ -28,11 +28,11 @@ pub(super) fn take(model: &mut Model, id: TargetId, feed: Feed) {
             let restart = target.take_hello(*hello, now);
             greet(world, id, first, restart, now);
         }
-        Feed::Gone => {
+        Feed::Gone(farewell) => {
             if let Some(target) = world.target_mut(id) {
-                target.link = Link::Gone { at_us: now.mono_us };
+                target.link = Link::Gone { at_us: now.mono_us, farewell };
                 let name = target.name.clone();
-                world.log.add(now.unix_us, &name, Occurrence::Ended);
+                world.log.add(now.unix_us, &name, Occurrence::Ended(farewell));
             }
         }
         Feed::Events(events) => log_events(world, id, events),
@@ -69,7 +69,7 @@ fn state(world: &mut World, id: TargetId, feed: Feed, now: Now) {
         }
         Feed::Down { why, retry_at_us } => down(world, id, why, retry_at_us, now),
         // The countdown stays on screen until the try has an end.
-        Feed::Connecting | Feed::Added { .. } | Feed::Hello(_) | Feed::Events(_) | Feed::Gone => {}
+        Feed::Connecting | Feed::Added { .. } | Feed::Hello(_) | Feed::Events(_) | Feed::Gone(_) => {}
     }
 }
 
@@ -120,7 +120,7 @@ fn add(world: &mut World, target: Target) {
 pub(super) fn forget(model: &mut Model) {
     let now = model.now;
     model.live.targets.retain(|target| match target.link {
-        Link::Gone { at_us } => now.since_us(at_us) < GONE_US,
+        Link::Gone { at_us, .. } => now.since_us(at_us) < GONE_US,
         Link::Connecting | Link::Up | Link::Waiting { .. } => true,
     });
 }

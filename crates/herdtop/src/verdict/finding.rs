@@ -41,6 +41,8 @@ pub enum Kind {
     ProtectionOff,
     /// A lease is configured but cannot be reached.
     ProtectionDegraded,
+    /// A process is gone without a goodbye.
+    Died,
     /// A process cannot be reached.
     Unreachable,
     /// The cache is young and empty.
@@ -49,7 +51,7 @@ pub enum Kind {
     Restarted,
     /// Many requests waited for one load that has landed.
     HerdPassed,
-    /// A process is gone.
+    /// A process ended in good order.
     Ended,
 }
 
@@ -78,6 +80,7 @@ impl Kind {
             Self::Restarted => "RESTARTED",
             Self::HerdPassed => "HERD PASSED",
             Self::Ended => "ENDED",
+            Self::Died => "PROCESS DIED",
         }
     }
 }

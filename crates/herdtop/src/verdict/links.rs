@@ -6,6 +6,7 @@ use super::{Finding, Kind};
 use crate::clock::Now;
 use crate::figures::seconds;
 use crate::model::{Link, Target};
+use crate::msg::Farewell;
 
 /// A restart is told this long: a cold cache needs about that to warm up.
 const RESTART_TOLD_US: u64 = 30_000_000;
@@ -34,10 +35,15 @@ fn link(target: &Target, now: Now) -> Option<Finding> {
                     .cure("R tries again now")
             })
         }
-        Link::Gone { .. } => Some(
+        Link::Gone { farewell: Farewell::Said, .. } => Some(
             finding(Kind::Ended, Severity::Info)
-                .why("its socket is gone")
+                .why("it said goodbye")
                 .cure("nothing to do if it was stopped on purpose"),
+        ),
+        Link::Gone { farewell: Farewell::Unsaid, .. } => Some(
+            finding(Kind::Died, Severity::Warn)
+                .why("it went without a goodbye: crashed or killed")
+                .cure("look at its log and exit code"),
         ),
         Link::Up => {
             let lag = target.lag_us(now)?;

@@ -48,6 +48,9 @@ struct Usage {
     waits: u64,
     timeouts: u64,
     waited: Duration,
+    full: Duration,
+    /// Since when every connection has been in use.
+    full_since: Option<Instant>,
 }
 
 /// The pool's figures, as `/stats` shows them.
@@ -65,6 +68,9 @@ pub struct PoolFigures {
     pub wait_timeouts: u64,
     /// Sum of all waits that ended with a connection, in microseconds.
     pub waited_us: u64,
+    /// Time during which every connection was in use, in microseconds.
+    #[serde(default)]
+    pub full_us: u64,
 }
 
 impl Pool {
@@ -98,7 +104,7 @@ impl Pool {
             Err(_) => self.wait_for_place(places, limit).await?,
         };
         let connection = self.shared.idle.lock().pop().ok_or(DbError::NoConnection { limit })?;
-        self.shared.usage.lock().taken(began.elapsed());
+        self.shared.usage.lock().taken(began.elapsed(), self.shared.size);
         Ok(Pooled { connection: Some(connection), shared: Arc::clone(&self.shared), _place: place })
     }
 
@@ -121,7 +127,8 @@ impl Pool {
             peak: usage.peak,
             waits: usage.waits,
             wait_timeouts: usage.timeouts,
-            waited_us: u64::try_from(usage.waited.as_micros()).unwrap_or(u64::MAX),
+            waited_us: micros(usage.waited),
+            full_us: micros(usage.full + usage.full_since.map_or(Duration::ZERO, |since| since.elapsed())),
         }
     }
 
@@ -132,11 +139,25 @@ impl Pool {
 }
 
 impl Usage {
-    fn taken(&mut self, waited: Duration) {
+    fn taken(&mut self, waited: Duration, size: u64) {
         self.in_use += 1;
         self.peak = self.peak.max(self.in_use);
         self.waited = self.waited.saturating_add(waited);
+        if self.in_use == size {
+            self.full_since = Some(Instant::now());
+        }
     }
+
+    fn given_back(&mut self) {
+        self.in_use -= 1;
+        if let Some(since) = self.full_since.take() {
+            self.full += since.elapsed();
+        }
+    }
+}
+
+fn micros(duration: Duration) -> u64 {
+    u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// A connection taken from the pool. Dropping it gives it back, whatever thread
@@ -182,7 +203,7 @@ impl Pooled {
 impl Drop for Pooled {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.take() {
-            self.shared.usage.lock().in_use -= 1;
+            self.shared.usage.lock().given_back();
             self.shared.idle.lock().push(connection);
         }
     }

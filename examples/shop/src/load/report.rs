@@ -89,6 +89,8 @@ pub(crate) struct Database {
     interrupted: u64,
     pool_waits: u64,
     pool_wait_timeouts: u64,
+    /// Time during which every connection was in use.
+    pool_full_ms: u64,
     /// Since the shop started, not since the run did.
     pool_peak: u64,
     pool_size: u64,
@@ -107,6 +109,7 @@ impl Database {
             interrupted: after.interrupted.saturating_sub(before.interrupted),
             pool_waits: grown(|pool| pool.waits),
             pool_wait_timeouts: grown(|pool| pool.wait_timeouts),
+            pool_full_ms: grown(|pool| pool.full_us) / 1_000,
             pool_peak: after.pool.peak,
             pool_size: after.pool.size,
         }
@@ -215,13 +218,14 @@ impl fmt::Display for Database {
         write!(
             f,
             "bundle queries {} ({:.2}/s), ordinary {}, orders {}, stopped at deadline {}\n  \
-             pool      {} connections, peak {} since start, waits {}, of them timed out {}",
+             pool      {} connections, all in use for {} ms, peak {} since start, waits {}, of them timed out {}",
             self.bundle_queries,
             self.bundle_queries_per_s,
             self.ordinary_queries,
             self.orders_queries,
             self.interrupted,
             self.pool_size,
+            self.pool_full_ms,
             self.pool_peak,
             self.pool_waits,
             self.pool_wait_timeouts,

@@ -12,22 +12,35 @@ use crate::support::ms;
 /// Keys that steps name.
 pub(super) const KEYS: u64 = 4;
 
+/// What kind of origin a history has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mood {
+    Usual,
+    /// Half of its loads never end, and there is one permit: queues and deadlines are reached.
+    Slow,
+}
+
 /// The history of a seed; always the same.
 pub(super) fn history(seed: u64) -> History {
     // Neighbouring seeds shall have nothing in common.
     let mut rng = Rng::with_seed(seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let rng = &mut rng;
-    let setup = setup(rng);
-    let count = rng.usize(30..=60);
+    let mood = if one_in(rng, 4) { Mood::Slow } else { Mood::Usual };
+    let mut setup = setup(rng);
+    if mood == Mood::Slow {
+        (setup.permits, setup.refresh_permits, setup.queue) = (1, 1, 3);
+        (setup.queue_timeout, setup.flight_deadline) = (ms(500), setup.origin_timeout);
+    }
+    let count = rng.usize(30..=48);
     let keys = rng.u64(1..=KEYS);
     let switched = one_in(rng, 4);
-    let mut steps: Vec<Step> = std::iter::repeat_with(|| step(rng, keys))
+    let mut steps: Vec<Step> = std::iter::repeat_with(|| step(rng, keys, mood))
         .filter(|step| switched || !matches!(step, Step::Set { .. }))
         .take(count)
         .collect();
-    if one_in(rng, 4) {
-        let at = rng.usize(count * 2 / 3..=count);
-        steps.insert(at, Step::Shutdown { limit: of(rng, &[ms(0), ms(5), ms(50), ms(1_000)]) });
+    if one_in(rng, 3) {
+        let at = rng.usize(count / 2..=count);
+        steps.insert(at, Step::Shutdown { limit: of(rng, &[ms(0), ms(0), ms(5), ms(50), ms(1_000)]) });
     }
     History { seed, setup, steps }
 }
@@ -48,19 +61,19 @@ fn setup(rng: &mut Rng) -> Setup {
     let permits = rng.usize(1..=3);
     let fresh_for = of(rng, &[ms(20), ms(50), ms(200), ms(1_000)]);
     let origin_timeout = of(rng, &[ms(30), ms(100), ms(400)]);
-    let flight_deadline = of(rng, &[origin_timeout, origin_timeout + ms(20), origin_timeout * 3]);
+    let flight_deadline = of(rng, &[origin_timeout, origin_timeout, origin_timeout + ms(20), origin_timeout * 3]);
     let base = of(rng, &[ms(10), ms(40)]);
     Setup {
         permits,
         queue: rng.usize(0..=3),
-        queue_timeout: of(rng, &[ms(10), ms(60), ms(500)]),
+        queue_timeout: of(rng, &[ms(10), ms(60), ms(500), ms(500)]),
         refresh_permits: rng.usize(1..=permits),
         fresh_for,
-        stale_for: of(rng, &[ms(0), ms(50), ms(500)]),
+        stale_for: of(rng, &[ms(0), ms(50), ms(500), ms(500)]),
         stale_if_error_for: maybe(rng, 2, &[ms(100), ms(1_000), ms(5_000)]),
         negative_ttl: of(rng, &[ms(0), ms(10), fresh_for]).min(fresh_for),
         jitter: of(rng, &[0.0, 0.0, 0.1, 0.5]),
-        beta: of(rng, &[0.0, 0.0, 1.0, 10.0]),
+        beta: of(rng, &[0.0, 1.0, 10.0, 10.0]),
         soft_timeout: maybe(rng, 3, &[ms(5), ms(20)]),
         origin_timeout,
         flight_deadline,
@@ -81,10 +94,10 @@ fn off(rng: &mut Rng) -> Vec<Measure> {
     }
 }
 
-fn step(rng: &mut Rng, keys: u64) -> Step {
+fn step(rng: &mut Rng, keys: u64, mood: Mood) -> Step {
     let key = rng.u64(..keys);
     match rng.u32(..100) {
-        0..=49 => ask(rng, key),
+        0..=49 => ask(rng, key, mood),
         50..=72 => {
             let time = of(rng, &[ms(1), ms(3), ms(10), ms(20), ms(50), ms(100), ms(300), ms(1_000)]);
             Step::Pass { time, polled: of(rng, &[Polled::Promptly, Polled::Promptly, Polled::Late]) }
@@ -98,22 +111,23 @@ fn step(rng: &mut Rng, keys: u64) -> Step {
     }
 }
 
-fn ask(rng: &mut Rng, key: u64) -> Step {
+fn ask(rng: &mut Rng, key: u64, mood: Mood) -> Step {
     let wait = maybe(rng, 6, &[ms(2), ms(15), ms(60)]);
-    Step::Ask { by: of(rng, &[By::Get, By::GetWith]), key, wait, load: script(rng) }
+    Step::Ask { by: of(rng, &[By::Get, By::GetWith]), key, wait, load: script(rng, mood) }
 }
 
-fn script(rng: &mut Rng) -> Script {
+fn script(rng: &mut Rng, mood: Mood) -> Script {
     let after = match rng.u32(..5) {
         0 => None,
         _ => Some(of(rng, &[ms(1), ms(5), ms(10), ms(20), ms(50), ms(90), ms(300)])),
     };
     let end = match rng.u32(..100) {
-        0..=59 => End::Gives(Made::Value, terms(rng)),
-        60..=69 => End::Gives(Made::Absence, terms(rng)),
-        70..=83 => End::Fails,
-        84..=86 => End::PanicsWhenMade,
-        87..=90 => End::PanicsWhenPolled,
+        _ if mood == Mood::Slow && one_in(rng, 2) => End::Never,
+        0..=56 => End::Gives(Made::Value, terms(rng)),
+        57..=66 => End::Gives(Made::Absence, terms(rng)),
+        67..=80 => End::Fails,
+        81..=83 => End::PanicsWhenMade,
+        84..=87 => End::PanicsWhenPolled,
         _ => End::Never,
     };
     let leave = if one_in(rng, 20) { Leave::Panics } else { Leave::Quietly };

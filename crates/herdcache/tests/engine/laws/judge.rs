@@ -73,7 +73,7 @@ fn newer(birth: &Birth, changed: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// L4, F1, F2: the outcome's word fits the age, and no age is beyond its bound.
+/// L4, F1, F2: the outcome's word fits the age, and no age is beyond its bound. L5: it was right to store it.
 fn in_time(world: &World, birth: &Birth, answer: &Answer<Row>) -> Result<(), String> {
     let [fresh, hard, last] = world.bounds(birth);
     // Jitter moves every bound towards the birth by the same part of freshness.
@@ -88,7 +88,10 @@ fn in_time(world: &World, birth: &Birth, answer: &Answer<Row>) -> Result<(), Str
     if age + Duration::from_nanos(1) < least || age >= most || !World::kept(birth) {
         return Err(format!("L4: {age:?} is not within {least:?} and {most:?}: {birth:?}"));
     }
-    Ok(())
+    match world.overtaker(birth) {
+        Some(newer) => Err(format!("L5: {birth:?} was stored over {newer:?}")),
+        None => Ok(()),
+    }
 }
 
 /// L1: a coalesced answer comes from another caller's load that ended while this one waited.

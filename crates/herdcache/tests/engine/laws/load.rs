@@ -52,7 +52,8 @@ pub(super) fn make(world: &Shared, cx: &LoadContext<Key, Row>) -> Load {
     let tag = cx.key().tag;
     let script = world.lock().asks[tag].script;
     if matches!(script.end, End::PanicsWhenMade) {
-        let birth = begin(world, cx.key());
+        // No origin call: a flight that waits for a permit makes its load first.
+        let birth = record(&mut world.lock(), cx.key());
         end(world, birth, Came::Panic);
         world.lock().births[birth].state = State::Over;
         panic_as(birth);
@@ -155,12 +156,20 @@ fn end(world: &Shared, birth: usize, came: Came) {
 /// A load begins: its place in the record.
 fn begin(world: &Shared, key: &Key) -> usize {
     let mut world = world.lock();
+    let birth = record(&mut world, key);
+    if let Err(fault) = may_begin(&world, birth) {
+        world.faults.push(fault);
+    }
+    birth
+}
+
+fn record(world: &mut World, key: &Key) -> usize {
     let terms = match world.asks[key.tag].script.end {
         End::Gives(_, terms) => terms,
         _ => Terms { fresh_for: None, stale_for: None, keep: Keep::DoNotStore },
     };
     let began = world.tick();
-    let birth = Birth {
+    world.births.push(Birth {
         key: key.number,
         opener: Some(key.tag),
         began,
@@ -169,46 +178,39 @@ fn begin(world: &Shared, key: &Key) -> usize {
         came: Came::Nothing,
         terms,
         state: State::Running,
-    };
-    if let Err(fault) = may_begin(&world, &birth) {
-        world.faults.push(fault);
-    }
-    world.births.push(birth);
+    });
     world.births.len() - 1
 }
 
-/// Whether a load may begin now, beside those that run.
-fn may_begin(world: &World, birth: &Birth) -> Result<(), String> {
+/// Whether this load might begin now, beside those that run.
+fn may_begin(world: &World, place: usize) -> Result<(), String> {
+    let birth = &world.births[place];
     let opened = world.opened(birth);
     if world.closed.is_some_and(|closed| opened > closed) {
         return Err(format!("X1: a load began for a caller who came after the shutdown: {birth:?}"));
     }
     if world.under(birth, Measure::Permits) {
-        let running = world.running().filter(|other| world.under(other, Measure::Permits)).count() + 1;
+        let running = world.running().filter(|other| world.under(other, Measure::Permits)).count();
         if running > world.setup.permits {
             return Err(format!("L3: {running} origin calls under {} permits", world.setup.permits));
         }
     }
     if world.under(birth, Measure::SingleFlight) {
-        one_flight(world, birth)?;
+        one_flight(world, place)?;
     }
     warm_enough(world, birth, opened)
 }
 
 /// L2: one load of a key that nothing has overtaken, two in all.
-fn one_flight(world: &World, birth: &Birth) -> Result<(), String> {
-    let beside: Vec<&Birth> = world
-        .running()
-        .filter(|other| other.key == birth.key && world.under(other, Measure::SingleFlight))
-        .collect();
-    let current = |load: &Birth| world.doomed(load, u64::MAX).is_none() && !overran(world, load);
-    if beside.len() >= 2 {
-        return Err(format!("L2: three loads of a key: {beside:#?} and {birth:#?}"));
+fn one_flight(world: &World, place: usize) -> Result<(), String> {
+    let key = world.births[place].key;
+    let loads: Vec<&Birth> =
+        world.running().filter(|load| load.key == key && world.under(load, Measure::SingleFlight)).collect();
+    let current = loads.iter().filter(|load| world.doomed(load, u64::MAX).is_none() && !overran(world, load)).count();
+    if loads.len() > 2 || current > 1 {
+        return Err(format!("L2: {} loads of a key, {current} of them current: {loads:#?}", loads.len()));
     }
-    match beside.iter().find(|other| current(other)) {
-        Some(other) if current(birth) => Err(format!("L2: two current loads of a key: {other:#?} and {birth:#?}")),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// Whether the load's flight has passed a limit by now.

@@ -11,14 +11,10 @@ use herdcache::herdfeed::{Measure, Tally};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use super::generate::KEYS;
 use super::history::{Keep, Made, Script, Setup, Terms};
 
 /// Shared between the run, its callers and its loads. Never held over a call of the engine.
 pub(super) type Shared = Arc<Mutex<World>>;
-
-/// Keys of the probe at the end come after those of the steps.
-pub(super) const ALL_KEYS: u64 = KEYS + 8;
 
 /// Everything that happened so far.
 pub(super) struct World {
@@ -87,10 +83,10 @@ pub(super) enum State {
 
 /// A change of a key by the application.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Change {
+struct Change {
     key: u64,
     seq: u64,
-    pub(super) kind: Changed,
+    kind: Changed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,8 +168,9 @@ impl World {
     }
 
     /// The first change of a key between two facts.
-    pub(super) fn change_between(&self, key: u64, after: u64, before: u64) -> Option<Change> {
-        self.changes.iter().find(|change| change.key == key && change.seq > after && change.seq < before).copied()
+    pub(super) fn change_between(&self, key: u64, after: u64, before: u64) -> Option<Changed> {
+        let between = |change: &&Change| change.key == key && change.seq > after && change.seq < before;
+        self.changes.iter().find(between).map(|change| change.kind)
     }
 
     /// When the flight of a load was opened.
@@ -186,9 +183,28 @@ impl World {
         birth.opener.is_some_and(|tag| !self.asks[tag].off.contains(&measure))
     }
 
-    /// Whether a change overtook the load between the opening of its flight and `before`.
+    /// What overtook the load's flight, if anything did, after it was opened and before `before`.
     pub(super) fn doomed(&self, birth: &Birth, before: u64) -> Option<Changed> {
-        self.change_between(birth.key, self.opened(birth), before).map(|change| change.kind)
+        self.change_between(birth.key, self.opened(birth), before)
+    }
+
+    /// L5: a load that began later and was certainly stored while this one ran: this one may not be stored over it.
+    pub(super) fn overtaker(&self, birth: &Birth) -> Option<&Birth> {
+        let (ended, _) = birth.ended?;
+        let mut later = self.births.iter().filter(|other| other.key == birth.key && other.began > birth.began);
+        later.find(|other| other.ended.is_some_and(|(seq, _)| seq < ended && self.certainly_stored(other, seq)))
+    }
+
+    /// Whether nothing can have kept the store from taking what a load brought.
+    fn certainly_stored(&self, load: &Birth, ended: u64) -> bool {
+        let opened = self.opened(load);
+        let beside = |other: &Birth| {
+            other.key == load.key && other.ended.is_some_and(|(seq, _)| seq > opened && seq < ended) && Self::kept(other)
+        };
+        matches!(load.came, Came::Value | Came::Absence)
+            && Self::kept(load)
+            && self.change_between(load.key, opened, ended).is_none()
+            && !self.births.iter().any(beside)
     }
 
     pub(super) fn running(&self) -> impl Iterator<Item = &Birth> {
@@ -197,15 +213,14 @@ impl World {
 
     /// How long a value stays fresh at most, and how much longer it is stale, then reserve.
     pub(super) fn bounds(&self, birth: &Birth) -> [Duration; 3] {
+        // Freshness never shrinks to nothing, whatever the TTL: a nanosecond is left.
+        let least = Duration::from_nanos(1);
         if birth.came == Came::Absence {
-            let fresh = birth.terms.fresh_for.unwrap_or(self.setup.negative_ttl);
-            return [fresh; 3];
+            return [birth.terms.fresh_for.unwrap_or(self.setup.negative_ttl).max(least); 3];
         }
-        let fresh = birth.terms.fresh_for.unwrap_or(self.setup.fresh_for);
+        let fresh = birth.terms.fresh_for.unwrap_or(self.setup.fresh_for).max(least);
         let stale = birth.terms.stale_for.unwrap_or(self.setup.stale_for);
         let last = self.setup.stale_if_error_for.unwrap_or(stale).max(stale);
-        // Freshness never shrinks to nothing, whatever the TTL: a nanosecond is left.
-        let fresh = fresh.max(Duration::from_nanos(1));
         [fresh, fresh + stale, fresh + last]
     }
 

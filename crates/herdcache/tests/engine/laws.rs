@@ -1,0 +1,95 @@
+//! The laws as properties: they hold after every step of many random histories.
+//!
+//! Each history is one small cache on paused time with many callers, scripted
+//! loads, changes of keys, switched measures, and sometimes a shutdown. The test
+//! keeps a record of its own and compares it with the engine's account to the unit.
+//!
+//! `HERDCACHE_HISTORIES=100000` runs more of them, `HERDCACHE_SEED=7` that one alone.
+
+mod check;
+mod generate;
+mod history;
+mod judge;
+mod load;
+mod reached;
+mod run;
+mod shrink;
+mod world;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+use check::Account;
+use reached::Reached;
+
+/// Histories of a usual run.
+const HISTORIES: u64 = 2_000;
+/// Far more than the slowest history takes on a busy machine.
+const HUNG: Duration = Duration::from_secs(60);
+
+/// Seeds that once broke a law.
+const ONCE_BROKEN: &str = include_str!("laws/seeds.txt");
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn once_broken() -> impl Iterator<Item = u64> {
+    ONCE_BROKEN.lines().filter_map(|line| line.split_whitespace().next()?.parse().ok())
+}
+
+/// A seed's account, or the report of what it broke.
+fn play(seed: u64) -> Result<Account, String> {
+    let history = generate::history(seed);
+    run::run(&history).map_err(|broken| {
+        let (least, broken) = shrink::shrink(history, broken);
+        format!("{broken}\n\nrun it alone with HERDCACHE_SEED={seed}; the steps that it takes:\n{least}")
+    })
+}
+
+/// Plays the seeds on two threads that are not waited for, so that a deadlock cannot hang the test.
+fn play_all(seeds: Vec<u64>) -> (Receiver<Result<Account, String>>, [Arc<AtomicU64>; 2]) {
+    let (results, received) = mpsc::channel();
+    let seeds = Arc::new(seeds);
+    let now = [0, 1].map(|first| {
+        let (seeds, results, now) = (Arc::clone(&seeds), results.clone(), Arc::new(AtomicU64::new(0)));
+        let told = Arc::clone(&now);
+        thread::spawn(move || {
+            for seed in seeds.iter().skip(first).step_by(2) {
+                told.store(*seed, Relaxed);
+                if results.send(play(*seed)).is_err() {
+                    return;
+                }
+            }
+        });
+        now
+    });
+    (received, now)
+}
+
+/// L1 to L8, E1, F1 to F3, S2, S4, S7, W1, X1: see `judge.rs`, `check.rs` and `load.rs` for each.
+#[test]
+fn l1_to_l8_hold_in_every_history() {
+    let histories = number("HERDCACHE_HISTORIES").unwrap_or(HISTORIES);
+    let seeds: Vec<u64> = match number("HERDCACHE_SEED") {
+        Some(seed) => vec![seed],
+        None => once_broken().chain(0..histories).collect(),
+    };
+    let count = seeds.len();
+    let (results, now) = play_all(seeds);
+    let mut reached = Reached::default();
+    for _ in 0..count {
+        match results.recv_timeout(HUNG) {
+            Ok(Ok(account)) => reached.add(&account),
+            Ok(Err(broken)) => panic!("{broken}"),
+            Err(_) => panic!("a history hangs; one of {}", now.map(|seed| seed.load(Relaxed).to_string()).join(", ")),
+        }
+    }
+    println!("{reached}");
+    if reached.histories >= HISTORIES {
+        assert_eq!(reached.rare(), Vec::<String>::new(), "words that the histories reach too rarely, or never should");
+    }
+}

@@ -1,0 +1,110 @@
+//! The engine's account against the record, after every step and when all is over (L1, L2, L3, L6, L7).
+
+use std::fmt::Debug;
+
+use herdcache::herdfeed::{
+    CacheSnapshot, DiscardReason, FlightRole, FlightTrigger, GateSnapshot, Measure, OriginResult, Outcome,
+};
+
+use super::world::{Birth, Came, Changed, World};
+
+/// What the engine says of itself.
+pub(super) struct Account {
+    pub(super) cache: CacheSnapshot,
+    pub(super) gate: GateSnapshot,
+}
+
+/// Law `what`, unless `mine` and `theirs` agree.
+fn same<T: PartialEq + Debug>(what: &str, mine: &T, theirs: &T) -> Result<(), String> {
+    if mine == theirs { Ok(()) } else { Err(format!("{what}: the test counts {mine:?}, the engine {theirs:?}")) }
+}
+
+fn at_most(what: &str, value: u64, most: u64) -> Result<(), String> {
+    if value <= most { Ok(()) } else { Err(format!("{what}: {value} is more than {most}")) }
+}
+
+/// What must hold at any moment. `pending` is how many callers wait.
+pub(super) fn always(world: &World, account: &Account, pending: u64) -> Result<(), String> {
+    if let Some(fault) = world.faults.first() {
+        return Err(fault.clone());
+    }
+    ledger(world, &account.cache, pending)?;
+    flights(world, &account.cache)?;
+    caps(world, account)
+}
+
+/// L1: every request stands under one outcome, the one that its caller saw.
+fn ledger(world: &World, cache: &CacheSnapshot, pending: u64) -> Result<(), String> {
+    same("L1 begun", &(world.asks.len() as u64), &cache.begun)?;
+    same("L1 active", &pending, &cache.active)?;
+    same("L1 waiting", &pending, &cache.waiting)?;
+    same("L1 outcomes", &world.outcomes, &cache.outcomes)?;
+    same("L1 misses", &world.misses, &cache.misses.total())?;
+    same("A6 invalidations", &world.invalidations, &cache.invalidations)?;
+    let old = world.outcomes[Outcome::Stale] + world.outcomes[Outcome::Reserve];
+    same("L1 stale serves", &old, &cache.stale_serves.total())?;
+    same("run-time checks of the laws", &0, &cache.law_violations)
+}
+
+/// L1: every flight is in progress or has ended once.
+fn flights(world: &World, cache: &CacheSnapshot) -> Result<(), String> {
+    let started = cache.flight_starts.total();
+    same("L1 flights", &(started - cache.flights.total()), &cache.flights_active)?;
+    same("L1 leaders", &cache.flight_starts[FlightTrigger::Miss], &cache.participants[FlightRole::Leader])?;
+    at_most("L1 running loads", world.running().count() as u64, cache.origin_active)?;
+    same("L1 origin calls", &(cache.origin_calls - cache.origin_results.total()), &cache.origin_active)?;
+    at_most("S7 abandoned", cache.origin_abandoned, cache.origin_active)
+}
+
+/// L3, L7: nothing grows beyond what was configured.
+fn caps(world: &World, account: &Account) -> Result<(), String> {
+    let (cache, gate, setup) = (&account.cache, &account.gate, &world.setup);
+    at_most("L7 flights", cache.flights_active, setup.max_flights as u64)?;
+    // Whoever opened the flight waits for it too, beside its waiters.
+    let most = cache.live.iter().map(|flight| flight.waiters).max().unwrap_or(0);
+    at_most("L7 waiters of a flight", most, setup.max_waiters as u64 + 1)?;
+    at_most("L7 entries", cache.entries, setup.capacity)?;
+    at_most("L7 queue", gate.pending, setup.queue as u64)?;
+    at_most("L3 permits", gate.used(), setup.permits as u64)?;
+    same("L3 run-time check", &0, &gate.law_violations)
+}
+
+/// L6: what must hold once nothing runs any more.
+pub(super) fn quiet(world: &World, account: &Account) -> Result<(), String> {
+    let (cache, gate) = (&account.cache, &account.gate);
+    let gauges = [cache.active, cache.waiting, cache.flights_active, cache.flights_unwatched, cache.origin_active];
+    same("L6 gauges", &[0; 5], &gauges)?;
+    same("L6 abandoned, permits out, queue", &[0; 3], &[cache.origin_abandoned, gate.used(), gate.pending])?;
+    same("L6 running loads", &0, &world.running().count())?;
+    same("L1 ends", &cache.flight_starts.total(), &cache.flights.total())?;
+    same("L1 results", &cache.origin_calls, &cache.origin_results.total())?;
+    for (came, result) in [(Came::Value, OriginResult::Value), (Came::Absence, OriginResult::Absent)] {
+        let loads = brought(world).filter(|birth| birth.came == came).count();
+        same("L1 results of loads", &(loads as u64), &cache.origin_results[result])?;
+    }
+    discards(world, cache)
+}
+
+/// W1: every load that a change overtook is counted as discarded, under what overtook it first.
+fn discards(world: &World, cache: &CacheSnapshot) -> Result<(), String> {
+    let overtaken = |by: Changed| {
+        let loads = brought(world).filter_map(|birth| Some((birth, birth.ended?.0)));
+        let doomed = loads.filter(|(birth, ended)| world.change_between(birth.key, birth.began, *ended) == Some(by));
+        doomed.count() as u64
+    };
+    let mine = [overtaken(Changed::Invalidated), overtaken(Changed::Written)];
+    let theirs = [cache.discards[DiscardReason::Invalidated], cache.discards[DiscardReason::NewerWrite]];
+    // A change before the load began dooms a flight in the queue and none that is held back (L2). And without
+    // single-flight, loads overtake each other.
+    let unsure = brought(world).any(|birth| world.doomed(birth, birth.began).is_some());
+    if unsure || world.ever_off.contains(&Measure::SingleFlight) {
+        return at_most("W1 discarded", mine.iter().sum(), theirs.iter().sum());
+    }
+    same("W1 invalidated, newer write", &mine, &theirs)
+}
+
+/// Loads that brought an answer.
+fn brought(world: &World) -> impl Iterator<Item = &Birth> {
+    let answers = world.births.iter().filter(|birth| matches!(birth.came, Came::Value | Came::Absence));
+    answers.filter(|birth| birth.opener.is_some())
+}
