@@ -10,6 +10,11 @@ use tokio::time::{Instant, advance};
 use crate::support::{Calls, DbError, Rows, ask, assert_quiet, ms, outcome, rows, turns, value};
 
 const NS: Duration = Duration::from_nanos(1);
+/// The last moment before `bound`.
+const fn before(bound: Duration) -> Duration {
+    bound.saturating_sub(NS)
+}
+
 const DOWN: Result<u64, DbError> = Err(DbError("down"));
 /// Fresh below 100 ms, stale below 300 ms, reserve below 600 ms.
 const TTL: Ttl = Ttl::fresh_for(ms(100)).stale_for(ms(200)).stale_if_error_for(ms(500));
@@ -24,11 +29,11 @@ async fn f1_states_change_exactly_at_their_bounds() {
     // (age, what a look says, what a failing read says)
     let table = [
         (ms(0), Some(Outcome::Hit), Outcome::Hit),
-        (ms(100) - NS, Some(Outcome::Hit), Outcome::Hit),
+        (before(ms(100)), Some(Outcome::Hit), Outcome::Hit),
         (ms(100), Some(Outcome::Stale), Outcome::Stale),
-        (ms(300) - NS, Some(Outcome::Stale), Outcome::Stale),
+        (before(ms(300)), Some(Outcome::Stale), Outcome::Stale),
         (ms(300), None, Outcome::Reserve),
-        (ms(600) - NS, None, Outcome::Reserve),
+        (before(ms(600)), None, Outcome::Reserve),
         (ms(600), None, Outcome::Failed),
     ];
     for (age, look, read) in table {
@@ -60,7 +65,7 @@ async fn f1_age_starts_when_the_answer_arrives() {
         advance(ms(wait)).await;
         let hit = cache.get_with(&7, calls.load(ms(400), Ok(3))).await.unwrap().unwrap();
         assert_eq!(Answer::outcome(&hit), Outcome::Hit);
-        assert_eq!(Answer::age(&hit), began.elapsed() - ms(400));
+        assert_eq!(Answer::age(&hit) + ms(400), began.elapsed());
     }
     advance(ms(1)).await;
     assert!(cache.peek(&7).is_none());
@@ -72,7 +77,7 @@ async fn f1_the_shortest_and_the_longest_ttl_hold() {
     for ttl in [ms(1), Duration::from_secs(10 * 365 * 24 * 3_600)] {
         let cache = rows("extreme", Ttl::fresh_for(ttl).stale_for(ttl)).build().unwrap();
         cache.insert(7, 1);
-        advance(ttl - NS).await;
+        advance(before(ttl)).await;
         assert_eq!(state(&cache), Some(Outcome::Hit), "{ttl:?}");
         advance(NS).await;
         assert_eq!(state(&cache), Some(Outcome::Stale), "{ttl:?}");

@@ -39,7 +39,7 @@ pub(super) fn history(seed: u64) -> History {
         .take(count)
         .collect();
     if one_in(rng, 3) {
-        let at = rng.usize(count / 2..=count);
+        let at = rng.usize(count * 2 / 3..=count);
         steps.insert(at, Step::Shutdown { limit: of(rng, &[ms(0), ms(0), ms(5), ms(50), ms(1_000)]) });
     }
     History { seed, setup, steps }
@@ -59,7 +59,7 @@ fn maybe(rng: &mut Rng, n: u32, choices: &[Duration]) -> Option<Duration> {
 
 fn setup(rng: &mut Rng) -> Setup {
     let permits = rng.usize(1..=3);
-    let fresh_for = of(rng, &[ms(20), ms(50), ms(200), ms(1_000)]);
+    let fresh_for = of(rng, &[ms(20), ms(50), ms(50), ms(200), ms(1_000)]);
     let origin_timeout = of(rng, &[ms(30), ms(100), ms(400)]);
     let flight_deadline = of(rng, &[origin_timeout, origin_timeout, origin_timeout + ms(20), origin_timeout * 3]);
     let base = of(rng, &[ms(10), ms(40)]);
@@ -69,16 +69,16 @@ fn setup(rng: &mut Rng) -> Setup {
         queue_timeout: of(rng, &[ms(10), ms(60), ms(500), ms(500)]),
         refresh_permits: rng.usize(1..=permits),
         fresh_for,
-        stale_for: of(rng, &[ms(0), ms(50), ms(500), ms(500)]),
+        stale_for: of(rng, &[ms(0), ms(50), ms(500), ms(1_000)]),
         stale_if_error_for: maybe(rng, 2, &[ms(100), ms(1_000), ms(5_000)]),
         negative_ttl: of(rng, &[ms(0), ms(10), fresh_for]).min(fresh_for),
         jitter: of(rng, &[0.0, 0.0, 0.1, 0.5]),
         beta: of(rng, &[0.0, 1.0, 10.0, 10.0]),
-        soft_timeout: maybe(rng, 3, &[ms(5), ms(20)]),
+        soft_timeout: maybe(rng, 2, &[ms(2), ms(15)]),
         origin_timeout,
         flight_deadline,
         cooling: (base, of(rng, &[base, base * 8])),
-        max_flights: of(rng, &[1, 2, 3, 1_000, 1_000, 1_000]),
+        max_flights: of(rng, &[1, 3, 1_000, 1_000, 1_000, 1_000]),
         max_waiters: of(rng, &[1, 2, 100, 100]),
         capacity: of(rng, &[1, 2, 1_000, 1_000]),
         off: off(rng),
@@ -99,7 +99,7 @@ fn step(rng: &mut Rng, keys: u64, mood: Mood) -> Step {
     match rng.u32(..100) {
         0..=49 => ask(rng, key, mood),
         50..=72 => {
-            let time = of(rng, &[ms(1), ms(3), ms(10), ms(20), ms(50), ms(100), ms(300), ms(1_000)]);
+            let time = of(rng, &[ms(1), ms(3), ms(10), ms(20), ms(30), ms(50), ms(100), ms(300), ms(1_000)]);
             Step::Pass { time, polled: of(rng, &[Polled::Promptly, Polled::Promptly, Polled::Late]) }
         }
         73..=78 => Step::Turn,
