@@ -16,7 +16,7 @@ use herdfeed::{GateConfig, GateSnapshot, PermitClass, PermitResult, RejectReason
 use tokio::sync::Semaphore;
 
 use crate::account::{AtomicHistogram, Counters, Peak};
-use crate::clock;
+use crate::clock::{self, Moment};
 use crate::registry::{self, ObservedGate};
 
 pub use builder::GateBuilder;
@@ -129,19 +129,19 @@ impl Gate {
     }
 
     /// G1: a foreground load asks to call the origin. Never waits.
-    pub(crate) fn enter(&self) -> Admission {
+    pub(crate) fn enter(&self, now: Moment) -> Admission {
         let inner = &self.0;
         // A permit that is free while others queue belongs to them: the semaphore sees to that.
         if let Ok(permit) = Arc::clone(&inner.semaphore).try_acquire_owned() {
             inner.results.add(PermitResult::Granted);
-            return Admission::Granted(self.grant(permit, PermitClass::Foreground));
+            return Admission::Granted(self.grant(permit, PermitClass::Foreground, now));
         }
         if let Some(place) = Place::take(self) {
             Admission::Queued(place)
         } else {
             inner.results.add(PermitResult::QueueFull);
             inner.conditions.rejected();
-            self.check(clock::exact());
+            self.check(now);
             Admission::Refused(RejectReason::QueueFull)
         }
     }
@@ -166,22 +166,21 @@ impl Gate {
         let inner = &self.0;
         if inner.claimed.raise(class) <= share {
             if let Ok(permit) = Arc::clone(&inner.semaphore).try_acquire_owned() {
-                return Some(self.grant(permit, class));
+                return Some(self.grant(permit, class, clock::exact()));
             }
         }
         inner.claimed.sub(class);
         None
     }
 
-    fn grant(&self, permit: tokio::sync::OwnedSemaphorePermit, class: PermitClass) -> Permit {
+    fn grant(&self, permit: tokio::sync::OwnedSemaphorePermit, class: PermitClass, now: Moment) -> Permit {
         let inner = &self.0;
         inner.in_use.add(class);
         inner.granted.add(class);
-        let used = inner.in_use.read().total();
+        let used = inner.in_use.total();
         if used > inner.settings.permits as u64 {
             inner.law_violations.fetch_add(1, Relaxed);
         }
-        let now = clock::exact();
         inner.usage_peak.note(now, used);
         self.check(now);
         Permit::new(self.clone(), permit, class, now)
@@ -196,7 +195,7 @@ impl Gate {
     }
 
     /// Looks for conditions that started or ended; cheap unless some time has passed.
-    pub(crate) fn check(&self, now: clock::Moment) {
+    pub(crate) fn check(&self, now: Moment) {
         self.0.conditions.check(&self.0, now);
     }
 

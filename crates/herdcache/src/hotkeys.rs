@@ -1,8 +1,10 @@
-//! The keys asked for most: sampled Space-Saving over two rotating windows.
+//! The keys asked for most: sampled, filtered Space-Saving over two rotating windows.
 //!
 //! One request in 16 is shown to the summary. A key's estimate is too high by at
-//! most its `error`. Source: Metwally, Agrawal, El Abbadi, "Efficient Computation
-//! of Frequent and Top-k Elements in Data Streams", ICDT 2005.
+//! most its `error`. Sources: Metwally, Agrawal, El Abbadi, "Efficient Computation
+//! of Frequent and Top-k Elements in Data Streams", ICDT 2005; Homem, Carvalho,
+//! "Finding top-k elements in data streams", Information Sciences 2010, whose
+//! filter keeps keys that are rarely asked for from being cloned at all.
 //!
 //! The summary never holds up a request: a sample that finds its shard locked is
 //! left out and counted.
@@ -17,7 +19,7 @@ use parking_lot::Mutex;
 use crate::account;
 use crate::by_hash::ByHash;
 use crate::clock::Moment;
-use summary::Summary;
+use summary::{Place, Summary};
 
 /// Keys of one shard are in one lock; the hash chooses it.
 const SHARDS: usize = 4;
@@ -90,11 +92,11 @@ impl<K> HotKeys<K> {
             return;
         };
         let over = windows.turn(now);
-        let known = windows.now.see(hash, seen);
+        let place = windows.now.see(hash, seen);
         drop(windows);
         // Keys are cloned and dropped outside the lock.
         drop(over);
-        if !known {
+        if place == Place::Earned {
             let key = Arc::new(key());
             let gone = shard.lock().now.admit(hash, key, seen);
             drop(gone);

@@ -32,6 +32,11 @@ impl<E: ClosedSet> Counters<E> {
         self.counts[value.index()].fetch_sub(1, Relaxed);
     }
 
+    /// Sum over all values. Unlike [`Counters::read`] it allocates nothing.
+    pub(crate) fn total(&self) -> u64 {
+        self.counts.iter().map(|count| count.load(Relaxed)).sum()
+    }
+
     pub(crate) fn read(&self) -> Tally<E> {
         let mut tally = Tally::new();
         for (value, count) in E::all().iter().zip(&self.counts) {

@@ -159,14 +159,15 @@ where
         }
         match turn {
             Turn::Lead(flight, slot) => {
-                let wait = Wait::new(core, request, Arc::clone(&flight), slot, FlightRole::Leader, self.limit);
+                let (seat, began) = ((request, Arc::clone(&flight)), flight.started);
+                let wait = Wait::new(core, seat, slot, FlightRole::Leader, began, self.limit);
                 if let Some(load) = self.load.take() {
                     core.launch(&flight, policy, load);
                 }
                 self.wait(wait, attempt, cx)
             }
-            Turn::Wait { flight, slot, .. } => {
-                let wait = Wait::new(core, request, flight, slot, FlightRole::Waiter, self.limit);
+            Turn::Wait { flight, slot, began, .. } => {
+                let wait = Wait::new(core, (request, flight), slot, FlightRole::Waiter, began, self.limit);
                 self.wait(wait, attempt, cx)
             }
             Turn::Cooling { last, retry_in } => {
@@ -215,11 +216,12 @@ where
         let Stage::Waiting(wait, _) = std::mem::replace(&mut self.stage, Stage::Done) else {
             return Poll::Pending;
         };
-        let Some((request, flight)) = wait.leave() else {
+        let now = clock::exact();
+        let Some((request, flight)) = wait.leave(now) else {
             return Poll::Pending;
         };
         match ended {
-            Ended::Landed => self.landed(request, &flight, role, attempt, cx),
+            Ended::Landed => self.landed(request, &flight, (role, attempt), now, cx),
             Ended::Soft(entry) => Poll::Ready(Ok(Some(self.serve_old(request, entry, StaleReason::SoftTimeout)))),
             Ended::Limit(limit) => Poll::Ready(refuse(request, GetError::WaitTimeout { limit })),
         }
@@ -230,8 +232,8 @@ where
         &mut self,
         request: Request<'a>,
         flight: &Flight<K, V, E>,
-        role: FlightRole,
-        attempt: Attempt,
+        (role, attempt): (FlightRole, Attempt),
+        now: Moment,
         cx: &mut Context<'_>,
     ) -> Poll<Got<V, E>> {
         let outcome = match role {
@@ -242,7 +244,7 @@ where
         Poll::Ready(match flight.landing() {
             Some(Landing::Value(entry)) => {
                 request.end(outcome);
-                Ok(Some(Answer::new(Arc::clone(entry), outcome, clock::exact())))
+                Ok(Some(Answer::new(Arc::clone(entry), outcome, now)))
             }
             Some(Landing::Absent) => {
                 request.end(outcome);

@@ -26,13 +26,23 @@ pub(super) struct Wait<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 's
     seat: Option<Seat<'a, K, V, E>>,
     slot: Slot,
     role: FlightRole,
+    waker: Known,
     began: Moment,
     /// Absent for most waiters: the flight's own limits suffice.
     timers: Option<Box<Timers>>,
 }
 
+/// Which of the caller's wakers the flight knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    /// The one of this very poll.
+    Newest,
+    /// One of an earlier poll, or none.
+    Older,
+}
+
 /// What a waiter holds on to until it leaves.
-type Seat<'a, K, V, E> = (Request<'a>, Arc<Flight<K, V, E>>);
+pub(super) type Seat<'a, K, V, E> = (Request<'a>, Arc<Flight<K, V, E>>);
 
 /// Limits of the caller's own.
 struct Timers {
@@ -55,15 +65,20 @@ pub(super) enum Ended<V: Send + Sync + 'static> {
 impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K, V, E> {
     pub(super) fn new(
         core: &'a Arc<Core<K, V, E>>,
-        request: Request<'a>,
-        flight: Arc<Flight<K, V, E>>,
+        seat: Seat<'a, K, V, E>,
         slot: Slot,
         role: FlightRole,
+        began: Moment,
         limit: Option<Duration>,
     ) -> Self {
-        let soft = core.settings.soft_timeout.filter(|_| flight.previous_entry().is_some());
+        let soft = core.settings.soft_timeout.filter(|_| seat.1.previous_entry().is_some());
         let timers = Timers::new(soft, limit);
-        Self { core, seat: Some((request, flight)), slot, role, began: clock::exact(), timers }
+        // A waiter has just left the waker of this very poll; the leader has left none yet.
+        let waker = match role {
+            FlightRole::Leader => Known::Older,
+            FlightRole::Waiter => Known::Newest,
+        };
+        Self { core, seat: Some(seat), slot, role, waker, began, timers }
     }
 
     pub(super) fn role(&self) -> FlightRole {
@@ -74,7 +89,11 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
         let Some((_, flight)) = &self.seat else {
             return Poll::Pending;
         };
-        if flight.poll(self.slot, cx.waker()).is_some() {
+        let landing = match std::mem::replace(&mut self.waker, Known::Older) {
+            Known::Newest => flight.landing(),
+            Known::Older => flight.poll(self.slot, cx.waker()),
+        };
+        if landing.is_some() {
             return Poll::Ready(Ended::Landed);
         }
         if let Some(timers) = &mut self.timers {
@@ -93,14 +112,17 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
     }
 
     /// Gives up the place; the request has yet to be ended.
-    pub(super) fn leave(mut self) -> Option<Seat<'a, K, V, E>> {
-        self.stand_up()
+    pub(super) fn leave(mut self, now: Moment) -> Option<Seat<'a, K, V, E>> {
+        self.stand_up(now)
     }
 
-    fn stand_up(&mut self) -> Option<Seat<'a, K, V, E>> {
+    fn stand_up(&mut self, now: Moment) -> Option<Seat<'a, K, V, E>> {
         let seat = self.seat.take()?;
-        seat.1.leave(self.slot);
-        self.core.account.wait_ends(self.began, clock::exact());
+        // A flight that has landed has taken every waker out.
+        if seat.1.landing().is_none() {
+            seat.1.leave(self.slot);
+        }
+        self.core.account.wait_ends(self.began, now);
         Some(seat)
     }
 }
@@ -108,7 +130,9 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Drop for Wait<'_, K, V, E> {
     fn drop(&mut self) {
         // The request in the seat counts itself as cancelled.
-        self.stand_up();
+        if self.seat.is_some() {
+            self.stand_up(clock::exact());
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 use super::Core;
 use super::land::Ending;
 use super::write::Written;
-use crate::clock::{self, nanos};
+use crate::clock::{self, Moment, nanos};
 use crate::entry::Stored;
 use crate::error::Failure;
 use crate::flight::{Flight, Landing};
@@ -61,8 +61,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
     ) {
         let pilot = self.pilot(flight, call::current());
-        match pilot.pass(policy) {
-            Pass::Now(ticket) => pilot.fly_in_place(ticket, start),
+        // The flight was opened just now.
+        match pilot.pass(policy, flight.started) {
+            Pass::Now(ticket) => pilot.fly_in_place(ticket, flight.started, start),
             Pass::Queue(place) => pilot.spawn_with(start, |pilot, load| pilot.fly_queued(place, load)),
             Pass::Held => pilot.spawn_with(start, move |pilot, load| pilot.fly_held(policy, load)),
             Pass::Refused(reason) => pilot.reject(reason),
@@ -81,7 +82,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 }
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Pilot<K, V, E, S> {
-    fn pass(&self, policy: Policy) -> Pass {
+    fn pass(&self, policy: Policy, now: Moment) -> Pass {
         if self.flight.is_held() {
             return Pass::Held;
         }
@@ -91,7 +92,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if let Some(ticket) = self.call.parents_ticket() {
             return Pass::Now(ticket);
         }
-        match self.core.gate.enter() {
+        match self.core.gate.enter(now) {
             Admission::Granted(permit) => Pass::Now(Ticket::Permit { _permit: permit }),
             Admission::Queued(place) => Pass::Queue(place),
             Admission::Refused(reason) => Pass::Refused(reason),
@@ -111,8 +112,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         made.map_err(|panic| panicked(&*panic))
     }
 
-    fn fly_in_place(self, ticket: Ticket, start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>) {
-        let part = self.begin(ticket);
+    fn fly_in_place(self, ticket: Ticket, now: Moment, start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>) {
+        let part = self.begin(ticket, now);
         let mut load = match self.make(start) {
             Ok(load) => load,
             Err(failure) => return self.land_failure(failure, part),
@@ -129,8 +130,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     /// Begins the origin call under its ticket.
-    pub(super) fn begin(&self, ticket: Ticket) -> Part {
-        let now = clock::exact();
+    pub(super) fn begin(&self, ticket: Ticket, now: Moment) -> Part {
         let limit = now.saturating_add(nanos(self.core.settings.origin_timeout)).min(self.flight.deadline);
         self.flight.set_stage(Stage::Origin);
         self.flight.call_deadline.store(limit, Relaxed);
@@ -208,7 +208,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 return core.expire(&self.flight);
             }
         }
-        match self.pass(policy) {
+        match self.pass(policy, clock::exact()) {
             Pass::Now(ticket) => self.fly_watched(ticket, load).await,
             Pass::Queue(place) => self.fly_queued(place, load).await,
             Pass::Refused(reason) => self.reject(reason),
@@ -218,7 +218,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     async fn fly_watched(self, ticket: Ticket, load: LoadFuture<V, E>) {
-        let part = self.begin(ticket);
+        let part = self.begin(ticket, clock::exact());
         // Also if somebody watches already: that watch may sleep until the flight's later limit.
         self.flight.claim_watch();
         self.core.watch(&self.flight, &Handle::current());

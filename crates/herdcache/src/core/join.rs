@@ -33,7 +33,7 @@ pub(crate) enum Turn<K, V: Send + Sync + 'static, E> {
     /// S3: a flight landed just before; this is what it stored.
     Recheck(Stored<V>),
     /// A place among the waiters of another caller's flight.
-    Wait { flight: Arc<Flight<K, V, E>>, slot: Slot, waiters: u64 },
+    Wait { flight: Arc<Flight<K, V, E>>, slot: Slot, began: Moment, waiters: u64 },
     /// The flight is this caller's to fly; it has a place among the waiters too.
     Lead(Arc<Flight<K, V, E>>, Slot),
     /// E1: no load before this has passed.
@@ -70,7 +70,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             return turn;
         }
         let key = want.key.to_owned();
-        self.open(want, key, spare, waker, now)
+        self.open(want, key, spare, now)
     }
 
     /// One look under the lock: everything but opening a flight.
@@ -111,7 +111,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             Joined::Waiting { slot, waiters } => {
                 self.account.participants.add(FlightRole::Waiter);
                 self.account.wait_begins(now, waiters);
-                Some(Turn::Wait { flight: Arc::clone(flight), slot, waiters })
+                Some(Turn::Wait { flight: Arc::clone(flight), slot, began: now, waiters })
             }
             Joined::Full => Some(Turn::Rejected(RejectReason::WaitersFull)),
             // Over, and about to be set aside: this caller opens the next.
@@ -120,7 +120,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     /// Opens a flight, unless somebody else has meanwhile.
-    fn open<Q>(&self, want: &Want<'_, Q>, key: K, mut spare: Option<Waker>, waker: &Waker, now: Moment) -> Turn<K, V, E>
+    fn open<Q>(&self, want: &Want<'_, Q>, key: K, mut spare: Option<Waker>, now: Moment) -> Turn<K, V, E>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
@@ -129,8 +129,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             return Turn::Rejected(RejectReason::FlightsFull);
         };
         let flight = self.flight(key, want.hash, FlightTrigger::Miss, Some(want.cause), now);
-        // The leader waits like everyone else. Only this thread knows the flight, so there is room.
-        let Joined::Waiting { slot, .. } = flight.join(waker.clone(), usize::MAX) else {
+        // The leader waits like everyone else. Only this thread knows the flight, so there is room. The leader's own
+        // waker takes the place of this one when it finds the load pending.
+        let Joined::Waiting { slot, .. } = flight.join(Waker::noop().clone(), usize::MAX) else {
             return Turn::Closed;
         };
         let loads = match self.register(want, &flight, &mut spare, now) {
@@ -153,8 +154,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     /// A waiter more may make a herd. Told outside the table's lock.
     fn crowd(&self, turn: &Turn<K, V, E>) {
-        if let Turn::Wait { flight, waiters, .. } = turn {
-            self.grown(flight, Crowd { waiters: *waiters, loads: 1 }, clock::exact());
+        if let Turn::Wait { flight, began, waiters, .. } = turn {
+            self.grown(flight, Crowd { waiters: *waiters, loads: 1 }, *began);
         }
     }
 

@@ -201,9 +201,10 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
             return Removed { held: None, gone: None };
         };
         let row = found.get_mut();
-        row.beside.extend(row.current.take_if(|current| Arc::ptr_eq(current, flight)));
-        let place = row.beside.iter().position(|other| Arc::ptr_eq(other, flight));
-        let gone = place.map(|place| row.beside.swap_remove(place));
+        let gone = row.current.take_if(|current| Arc::ptr_eq(current, flight)).or_else(|| {
+            let place = row.beside.iter().position(|other| Arc::ptr_eq(other, flight));
+            place.map(|place| row.beside.swap_remove(place))
+        });
         let held = row.current.clone();
         if row.current.is_none() && row.beside.is_empty() {
             found.remove();

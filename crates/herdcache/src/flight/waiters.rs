@@ -5,7 +5,12 @@ use std::task::Waker;
 /// A slab of wakers. Lives under the flight's lock; never wakes anyone itself.
 #[derive(Default)]
 pub(super) struct Waiters {
-    slots: Vec<Option<Waker>>,
+    /// Slot 0, apart from the rest: most flights have one waiter, who then costs no allocation.
+    first: Option<Waker>,
+    /// Slot 1 and on.
+    rest: Vec<Option<Waker>>,
+    /// Slots that were ever given out.
+    given: u32,
     free: Vec<u32>,
     waiting: u64,
     most: u64,
@@ -15,24 +20,32 @@ impl Waiters {
     /// A slot for one more waiter, unless there are `limit` already.
     pub(super) fn add(&mut self, waker: Waker, limit: usize) -> Option<u32> {
         let slot = match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = Some(waker);
-                slot
-            }
-            None if self.slots.len() < limit => {
-                self.slots.push(Some(waker));
-                u32::try_from(self.slots.len() - 1).ok()?
+            Some(slot) => slot,
+            None if (self.given as usize) < limit && self.given < u32::MAX => {
+                self.given += 1;
+                if self.given > 1 {
+                    self.rest.push(None);
+                }
+                self.given - 1
             }
             None => return None,
         };
+        *self.place(slot)? = Some(waker);
         self.waiting += 1;
         self.most = self.most.max(self.waiting);
         Some(slot)
     }
 
+    fn place(&mut self, slot: u32) -> Option<&mut Option<Waker>> {
+        match slot.checked_sub(1) {
+            None => Some(&mut self.first),
+            Some(place) => self.rest.get_mut(place as usize),
+        }
+    }
+
     /// Puts a newer waker in place; gives back the one to be dropped outside the lock.
     pub(super) fn renew(&mut self, slot: u32, waker: Waker) -> Option<Waker> {
-        match self.slots.get_mut(slot as usize) {
+        match self.place(slot) {
             Some(place @ Some(_)) => place.replace(waker),
             _ => Some(waker),
         }
@@ -40,7 +53,7 @@ impl Waiters {
 
     /// Takes a waiter out; gives back the waker to be dropped outside the lock.
     pub(super) fn remove(&mut self, slot: u32) -> Option<Waker> {
-        let waker = self.slots.get_mut(slot as usize)?.take()?;
+        let waker = self.place(slot)?.take()?;
         self.free.push(slot);
         self.waiting -= 1;
         Some(waker)
@@ -50,7 +63,7 @@ impl Waiters {
     pub(super) fn take(&mut self) -> impl Iterator<Item = Waker> + use<> {
         self.waiting = 0;
         self.free = Vec::new();
-        std::mem::take(&mut self.slots).into_iter().flatten()
+        self.first.take().into_iter().chain(std::mem::take(&mut self.rest).into_iter().flatten())
     }
 
     pub(super) fn len(&self) -> u64 {

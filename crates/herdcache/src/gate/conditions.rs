@@ -57,7 +57,7 @@ impl GateConditions {
         let rejected = self.rejected.load(Relaxed);
         let pending = gate.pending.load(Relaxed) as u64;
         let limit = gate.settings.permits as u64;
-        let full = pending > 0 && gate.in_use.read().total() >= limit;
+        let full = pending > 0 && gate.in_use.total() >= limit;
         let before = self.seen.swap(rejected, Relaxed);
         let refused = rejected > before;
         state.full_since = if full { state.full_since.or(Some(now)) } else { None };

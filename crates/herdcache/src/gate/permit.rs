@@ -68,11 +68,12 @@ impl Place {
         let left = deadline.saturating_sub(began);
         let acquire = std::sync::Arc::clone(&inner.semaphore).acquire_owned();
         let got = tokio::time::timeout(Duration::from_nanos(queue_limit.min(left)), acquire).await;
-        inner.wait.record(clock::exact().saturating_sub(began));
+        let now = clock::exact();
+        inner.wait.record(now.saturating_sub(began));
         // The semaphore is never closed, so an error is a timeout.
         if let Ok(Ok(permit)) = got {
             self.ended = Some(PermitResult::Granted);
-            return Ok(self.gate.grant(permit, PermitClass::Foreground));
+            return Ok(self.gate.grant(permit, PermitClass::Foreground, now));
         }
         let (result, reason) = if left < queue_limit {
             (PermitResult::Deadline, RejectReason::Deadline)
@@ -81,7 +82,7 @@ impl Place {
         };
         self.ended = Some(result);
         self.gate.0.conditions.rejected();
-        self.gate.check(clock::exact());
+        self.gate.check(now);
         Err(reason)
     }
 }

@@ -14,16 +14,16 @@ fn deadline() -> u64 {
 #[tokio::test(start_paused = true)]
 async fn g1_the_queue_is_bounded_and_places_come_back_at_once() {
     let gate = gate(1, 1);
-    let Admission::Granted(permit) = gate.enter() else { panic!("a free gate grants") };
-    let Admission::Queued(place) = gate.enter() else { panic!("the first to wait gets a place") };
-    assert!(matches!(gate.enter(), Admission::Refused(RejectReason::QueueFull)));
+    let Admission::Granted(permit) = gate.enter(clock::exact()) else { panic!("a free gate grants") };
+    let Admission::Queued(place) = gate.enter(clock::exact()) else { panic!("the first to wait gets a place") };
+    assert!(matches!(gate.enter(clock::exact()), Admission::Refused(RejectReason::QueueFull)));
     drop(place);
-    let Admission::Queued(place) = gate.enter() else { panic!("the place is free again") };
+    let Admission::Queued(place) = gate.enter(clock::exact()) else { panic!("the place is free again") };
     let began = tokio::time::Instant::now();
     assert_eq!(place.wait(deadline()).await.err(), Some(RejectReason::QueueTimeout));
     assert_eq!(began.elapsed(), Duration::from_millis(100));
     drop(permit);
-    assert!(matches!(gate.enter(), Admission::Granted(_)));
+    assert!(matches!(gate.enter(clock::exact()), Admission::Granted(_)));
     let snapshot = gate.snapshot();
     assert_eq!((snapshot.used(), snapshot.pending, snapshot.usage_peak, snapshot.pending_peak), (0, 0, 1, 1));
     assert_eq!(snapshot.results[PermitResult::QueueFull], 1);
@@ -35,8 +35,8 @@ async fn g1_the_queue_is_bounded_and_places_come_back_at_once() {
 #[tokio::test(start_paused = true)]
 async fn g1_the_nearer_limit_is_the_reason() {
     let gate = gate(1, 4);
-    let Admission::Granted(_held) = gate.enter() else { panic!() };
-    let Admission::Queued(place) = gate.enter() else { panic!() };
+    let Admission::Granted(_held) = gate.enter(clock::exact()) else { panic!() };
+    let Admission::Queued(place) = gate.enter(clock::exact()) else { panic!() };
     assert_eq!(place.wait(clock::exact() + 50_000_000).await.err(), Some(RejectReason::Deadline));
 }
 
@@ -46,7 +46,7 @@ async fn g2_refreshes_never_starve_foreground() {
     let gate = Gate::builder(1).refresh_permits(1).build().unwrap();
     let refresh = gate.enter_background(PermitClass::Refresh).unwrap();
     assert!(gate.enter_background(PermitClass::Refresh).is_none());
-    let Admission::Queued(place) = gate.enter() else { panic!() };
+    let Admission::Queued(place) = gate.enter(clock::exact()) else { panic!() };
     let waiting = tokio::spawn(place.wait(deadline()));
     tokio::task::yield_now().await;
     drop(refresh);

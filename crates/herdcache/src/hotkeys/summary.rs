@@ -14,6 +14,28 @@ pub(super) struct Summary<K> {
     slots: Vec<Slot<K>>,
     most: usize,
     samples: u64,
+    /// Samples of keys that are not followed, by a part of their hash.
+    filter: Box<[u32]>,
+    /// The least count of a followed key when somebody looked last; it only grows.
+    least: u64,
+}
+
+/// Cells of the filter.
+const CELLS: usize = 1_024;
+
+fn cell(hash: u64) -> usize {
+    usize::try_from(hash % CELLS as u64).unwrap_or(0)
+}
+
+/// Where a sampled key stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Among the followed.
+    Followed,
+    /// Asked for often enough to be followed.
+    Earned,
+    /// Not asked for often enough.
+    Filtered,
 }
 
 struct Slot<K> {
@@ -28,44 +50,62 @@ struct Slot<K> {
 
 impl<K> Summary<K> {
     pub(super) fn new(most: usize) -> Self {
-        Self { places: ByHash::default(), counts: Vec::new(), slots: Vec::new(), most, samples: 0 }
+        Self {
+            places: ByHash::default(),
+            counts: Vec::new(),
+            slots: Vec::new(),
+            most,
+            samples: 0,
+            filter: vec![0; CELLS].into_boxed_slice(),
+            least: 0,
+        }
     }
 
     pub(super) fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// One sample of a key; gives whether the key is followed.
-    pub(super) fn see(&mut self, hash: u64, seen: Seen) -> bool {
-        let Some(place) = self.places.get(&hash) else {
-            return false;
-        };
+    /// One sample of a key.
+    pub(super) fn see(&mut self, hash: u64, seen: Seen) -> Place {
         self.samples += 1;
-        self.counts[*place] += 1;
-        self.slots[*place].stale += u64::from(seen == Seen::Stale);
-        true
+        if let Some(place) = self.places.get(&hash) {
+            self.counts[*place] += 1;
+            self.slots[*place].stale += u64::from(seen == Seen::Stale);
+            return Place::Followed;
+        }
+        let cell = &mut self.filter[cell(hash)];
+        *cell = cell.saturating_add(1);
+        if self.slots.len() < self.most || u64::from(*cell) > self.least { Place::Earned } else { Place::Filtered }
     }
 
-    /// One sample of a key that was not followed: it takes a free place, or that of the least counted
-    /// key, whose count becomes its error and which is given back.
+    /// Follows a key that has earned it: it takes a free place, or that of the least counted key, which is given back.
+    ///
+    /// Its sample is counted already. What the filter counted before may have been other keys: that is its error.
     pub(super) fn admit(&mut self, hash: u64, key: Arc<K>, seen: Seen) -> Option<Arc<K>> {
-        if self.see(hash, seen) {
+        if self.places.contains_key(&hash) {
             return Some(key);
         }
-        let slot = |error| Slot { key, hash, error, stale: 0, loads: 0, coalesced: 0, load_ns: 0 };
-        let mut gone = None;
+        let count = u64::from(self.filter[cell(hash)]).max(1);
+        let stale = u64::from(seen == Seen::Stale);
+        let slot = Slot { key, hash, error: count - 1, stale, loads: 0, coalesced: 0, load_ns: 0 };
         if self.slots.len() < self.most {
-            self.slots.push(slot(0));
-            self.counts.push(0);
+            self.slots.push(slot);
+            self.counts.push(count);
             self.places.insert(hash, self.slots.len() - 1);
-        } else if let Some(least) = (0..self.counts.len()).min_by_key(|place| self.counts[*place]) {
-            let old = std::mem::replace(&mut self.slots[least], slot(self.counts[least]));
-            self.places.remove(&old.hash);
-            self.places.insert(hash, least);
-            gone = Some(old.key);
+            return None;
         }
-        self.see(hash, seen);
-        gone
+        let least = (0..self.counts.len()).min_by_key(|place| self.counts[*place])?;
+        self.least = self.counts[least];
+        if count <= self.least {
+            return Some(slot.key);
+        }
+        let old = std::mem::replace(&mut self.slots[least], slot);
+        self.places.remove(&old.hash);
+        self.places.insert(hash, least);
+        let known = &mut self.filter[cell(old.hash)];
+        *known = u32::try_from(self.counts[least]).unwrap_or(u32::MAX).max(*known);
+        self.counts[least] = count;
+        Some(old.key)
     }
 
     /// A load of a key, if the key is followed.

@@ -115,6 +115,20 @@ async fn a_slow_herd_ends_as_a_warning() {
     }
 }
 
+/// S7: a herd whose load hangs ends at the deadline, by one load as ever: the one that goes on is no second.
+#[tokio::test(start_paused = true)]
+async fn s7_a_herd_whose_load_hangs_ends_at_the_deadline() {
+    let cache = rows("hangs", TTL).origin_timeout(ms(500)).flight_deadline(ms(500)).build().unwrap();
+    let mut events = cache.events();
+    for caller in crowd(&cache, 7, 40, ms(3_600_000)) {
+        assert!(caller.await.unwrap().is_err());
+    }
+    let ends = ends(&events.take());
+    let [end] = ends.as_slice() else { panic!("{ends:?}") };
+    assert_eq!((end.end, end.peak, end.loads, end.avoided), (FlightEnd::Deadline, 40, 1, 39));
+    assert_eq!(end.duration_us, 500_000);
+}
+
 /// O1: without single-flight the herd is a stampede: critical, with its loads counted, and nothing was avoided.
 #[tokio::test(start_paused = true)]
 async fn o1_a_stampede_is_told_by_its_loads() {

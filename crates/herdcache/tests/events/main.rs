@@ -6,5 +6,5 @@
 mod herds;
 mod hot;
 mod privacy;
-mod surges;
 mod support;
+mod surges;

@@ -45,19 +45,42 @@ pub(super) struct Setup {
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     /// A caller asks and is polled once.
-    Ask { by: By, key: u64, wait: Option<Duration>, load: Script },
+    Ask {
+        by: By,
+        key: u64,
+        wait: Option<Duration>,
+        load: Script,
+    },
     /// Time passes.
-    Pass { time: Duration, polled: Polled },
+    Pass {
+        time: Duration,
+        polled: Polled,
+    },
     /// Every task runs as far as it can, without time.
     Turn,
     /// One of the pending callers is polled, though nothing woke it.
-    Poll { nth: usize },
+    Poll {
+        nth: usize,
+    },
     /// One of the pending callers goes away.
-    Cancel { nth: usize },
-    Invalidate { key: u64 },
-    Insert { key: u64, made: Made, terms: Terms },
-    Set { measure: Measure, to: Switch },
-    Shutdown { limit: Duration },
+    Cancel {
+        nth: usize,
+    },
+    Invalidate {
+        key: u64,
+    },
+    Insert {
+        key: u64,
+        made: Made,
+        terms: Terms,
+    },
+    Set {
+        measure: Measure,
+        to: Switch,
+    },
+    Shutdown {
+        limit: Duration,
+    },
 }
 
 /// By which door a caller comes.

@@ -106,8 +106,7 @@ fn waited_for(birth: &Birth, tag: usize, asked: &Asked) -> Result<(), String> {
 /// An answer without a value names no outcome: the record has to know.
 fn absence(world: &World, tag: usize, at: At) -> Result<Outcome, String> {
     let asked = &world.asks[tag];
-    let mut absences =
-        world.births.iter().filter(|birth| birth.key == asked.key && birth.came == Came::Absence);
+    let mut absences = world.births.iter().filter(|birth| birth.key == asked.key && birth.came == Came::Absence);
     if absences.clone().any(|birth| birth.opener == Some(tag) && world.asks[tag].seq < birth.began) {
         return Ok(Outcome::Loaded);
     }

@@ -126,7 +126,8 @@ impl Run {
         while let Some((at, step)) = steps.next() {
             let mut done = self.take(step).await;
             // Callers that come in a row are one step to the account, which takes most of the time.
-            let in_a_row = |next: Option<&(usize, &Step)>| next.is_some_and(|(_, next)| matches!(next, Step::Ask { .. }));
+            let in_a_row =
+                |next: Option<&(usize, &Step)>| next.is_some_and(|(_, next)| matches!(next, Step::Ask { .. }));
             if !(matches!(step, Step::Ask { .. }) && in_a_row(steps.peek())) {
                 done = done.and_then(|()| self.check().map(drop));
             }

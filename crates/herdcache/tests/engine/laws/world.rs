@@ -199,7 +199,9 @@ impl World {
     fn certainly_stored(&self, load: &Birth, ended: u64) -> bool {
         let opened = self.opened(load);
         let beside = |other: &Birth| {
-            other.key == load.key && other.ended.is_some_and(|(seq, _)| seq > opened && seq < ended) && Self::kept(other)
+            other.key == load.key
+                && other.ended.is_some_and(|(seq, _)| seq > opened && seq < ended)
+                && Self::kept(other)
         };
         matches!(load.came, Came::Value | Came::Absence)
             && Self::kept(load)
