@@ -138,7 +138,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     ///
     /// Readers after this call load anew and never get a value whose load began
     /// before it; at most one superseded load runs beside the new one. Takes effect
-    /// in this process at the call, also without awaiting the result.
+    /// in this process at the call, also without awaiting the result. The value's memory
+    /// is given back when the store next does its maintenance.
     pub fn invalidate<Q>(&self, key: &Q) -> Spread
     where
         K: Borrow<Q>,

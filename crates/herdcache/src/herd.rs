@@ -161,6 +161,9 @@ impl Herds {
     /// Looks at the crowd's doublings only, so that a herd of ten thousand costs a handful of looks.
     pub(crate) fn grown(&self, about: &About<'_>, crowd: Crowd) {
         let (size, threshold) = (crowd.waiters.max(crowd.loads), herd_waiters(about.permits));
+        if crowd.loads > 1 {
+            self.raise_loads(about.hash, crowd.loads);
+        }
         if size < threshold || !(size == threshold || size.is_power_of_two()) {
             return;
         }
@@ -187,6 +190,15 @@ impl Herds {
         let event = events::tell(about.subject, severity, about.now, fact);
         book.flying.insert(about.hash, Flying { event, since: about.now, peak: crowd });
         self.flying.store(book.flying.len(), Relaxed);
+    }
+
+    /// Loads of a key come one by one, each costly: their peak is kept exactly.
+    fn raise_loads(&self, hash: u64, loads: u64) {
+        if self.flying.load(Relaxed) > 0 {
+            if let Some(herd) = self.book.lock().flying.get_mut(&hash) {
+                herd.peak.loads = herd.peak.loads.max(loads);
+            }
+        }
     }
 
     /// Whether this key's herd is in progress; cheap while there is none at all.

@@ -18,7 +18,7 @@ mod world;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -85,7 +85,9 @@ fn l1_to_l8_hold_in_every_history() {
         match results.recv_timeout(HUNG) {
             Ok(Ok(account)) => reached.add(&account),
             Ok(Err(broken)) => panic!("{broken}"),
-            Err(_) => panic!("a history hangs; one of {}", now.map(|seed| seed.load(Relaxed).to_string()).join(", ")),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                panic!("a history hangs, or ended its thread: one of the seeds {:?}", now.map(|seed| seed.load(Relaxed)))
+            }
         }
     }
     println!("{reached}");

@@ -59,7 +59,7 @@ fn maybe(rng: &mut Rng, n: u32, choices: &[Duration]) -> Option<Duration> {
 
 fn setup(rng: &mut Rng) -> Setup {
     let permits = rng.usize(1..=3);
-    let fresh_for = of(rng, &[ms(20), ms(50), ms(50), ms(200), ms(1_000)]);
+    let fresh_for = of(rng, &[ms(20), ms(20), ms(50), ms(200), ms(1_000)]);
     let origin_timeout = of(rng, &[ms(30), ms(100), ms(400)]);
     let flight_deadline = of(rng, &[origin_timeout, origin_timeout, origin_timeout + ms(20), origin_timeout * 3]);
     let base = of(rng, &[ms(10), ms(40)]);
@@ -80,7 +80,7 @@ fn setup(rng: &mut Rng) -> Setup {
         cooling: (base, of(rng, &[base, base * 8])),
         max_flights: of(rng, &[1, 3, 1_000, 1_000, 1_000, 1_000]),
         max_waiters: of(rng, &[1, 2, 100, 100]),
-        capacity: of(rng, &[1, 2, 1_000, 1_000]),
+        capacity: of(rng, &[1, 2, 1_000, 1_000, 1_000]),
         off: off(rng),
     }
 }
@@ -138,6 +138,6 @@ fn terms(rng: &mut Rng) -> Terms {
     Terms {
         fresh_for: maybe(rng, 6, &[ms(0), ms(5), ms(100)]),
         stale_for: maybe(rng, 6, &[ms(0), ms(30), ms(300)]),
-        keep: if one_in(rng, 8) { Keep::DoNotStore } else { Keep::Store },
+        keep: if one_in(rng, 7) { Keep::DoNotStore } else { Keep::Store },
     }
 }

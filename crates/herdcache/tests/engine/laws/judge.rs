@@ -78,15 +78,15 @@ fn in_time(world: &World, birth: &Birth, answer: &Answer<Row>) -> Result<(), Str
     let [fresh, hard, last] = world.bounds(birth);
     // Jitter moves every bound towards the birth by the same part of freshness.
     let cut = if birth.terms.fresh_for == Some(Duration::ZERO) { fresh } else { fresh.mul_f64(world.setup.jitter) };
-    let (least, most) = match Answer::outcome(answer) {
+    let (from, until) = match Answer::outcome(answer) {
         Outcome::Hit => (Duration::ZERO, fresh),
         Outcome::Stale => (fresh.saturating_sub(cut), hard),
         _ => (hard.saturating_sub(cut), last),
     };
     let age = Answer::age(answer);
     // A nanosecond for rounding.
-    if age + Duration::from_nanos(1) < least || age >= most || !World::kept(birth) {
-        return Err(format!("L4: {age:?} is not within {least:?} and {most:?}: {birth:?}"));
+    if age + Duration::from_nanos(1) < from || age >= until || !World::kept(birth) {
+        return Err(format!("L4: {age:?} is not within {from:?} and {until:?}: {birth:?}"));
     }
     match world.overtaker(birth) {
         Some(newer) => Err(format!("L5: {birth:?} was stored over {newer:?}")),

@@ -216,11 +216,11 @@ impl World {
     /// How long a value stays fresh at most, and how much longer it is stale, then reserve.
     pub(super) fn bounds(&self, birth: &Birth) -> [Duration; 3] {
         // Freshness never shrinks to nothing, whatever the TTL: a nanosecond is left.
-        let least = Duration::from_nanos(1);
+        let shortest = Duration::from_nanos(1);
         if birth.came == Came::Absence {
-            return [birth.terms.fresh_for.unwrap_or(self.setup.negative_ttl).max(least); 3];
+            return [birth.terms.fresh_for.unwrap_or(self.setup.negative_ttl).max(shortest); 3];
         }
-        let fresh = birth.terms.fresh_for.unwrap_or(self.setup.fresh_for).max(least);
+        let fresh = birth.terms.fresh_for.unwrap_or(self.setup.fresh_for).max(shortest);
         let stale = birth.terms.stale_for.unwrap_or(self.setup.stale_for);
         let last = self.setup.stale_if_error_for.unwrap_or(stale).max(stale);
         [fresh, fresh + stale, fresh + last]
