@@ -181,7 +181,7 @@ fn a_rule_without_a_test_and_a_test_without_a_rule_are_seen() {
             "L3 has no sentence",
             "L3 is said to be tested in a/x.rs, but no test there names it",
             "L2 is listed twice",
-            "L2 is `soon`: say held or planned",
+            "L2 is `soon`: say held, partly or planned",
             "held, but named by no test (write one, or say planned): L1",
             "S9 is named by a test in {\"a/b.rs\"}, but is not in docs/rules.md",
         ]
