@@ -1,8 +1,8 @@
 //! What a hit costs beside the peers, on one thread and on two (Q1, Q3, Q8).
 //!
 //! 24-byte keys, 256-byte values, Zipf 0.99 over 100,000 keys that are all present.
-//! Every lookup reads a byte of its value. Times are for comparison within one run
-//! only; the instruction counts of `instructions.rs` repeat.
+//! Every lookup reads a byte of its value. Times are the threads' own time on a processor, for
+//! comparison within one run only; the instruction counts of `instructions.rs` repeat.
 
 #[allow(dead_code, reason = "each bench uses its own part")]
 mod support;
@@ -10,14 +10,13 @@ mod support;
 use std::error::Error;
 use std::hint::black_box;
 use std::sync::Barrier;
-use std::time::Instant;
 
 use fastrand::Rng;
 use serde_json::json;
 use support::Effort;
 use support::caches::{self, HERDCACHE, MOKA_FOLDHASH, MOKA_FUTURE, MOKA_SYNC, QUICK_CACHE, Subject};
 use support::report::Report;
-use support::rounds::{Contender, Times, interleave};
+use support::rounds::{Contender, Stopwatch, Times, interleave};
 use support::traffic::{Zipf, keys};
 
 const NAMES: [&str; 5] = [HERDCACHE, MOKA_FUTURE, MOKA_SYNC, MOKA_FOLDHASH, QUICK_CACHE];
@@ -94,27 +93,27 @@ fn measure(subjects: &[Box<dyn Subject>], reads: &Reads, threads: usize, rounds:
     let mut contenders: Vec<Contender<'_>> = NAMES
         .iter()
         .zip(subjects)
-        .map(|(name, subject)| Contender::timed(name, move || on_threads(&**subject, reads, threads)))
+        .map(|(name, subject)| Contender::new(name, move || on_threads(&**subject, reads, threads)))
         .collect();
     interleave(&mut contenders, rounds)
 }
 
-/// Runs the sequence on each thread, from another place; gives nanoseconds per lookup of a thread.
+/// Runs the sequence on each thread, from another place; gives nanoseconds per lookup, the mean of the threads.
 fn on_threads(subject: &dyn Subject, reads: &Reads, threads: usize) -> f64 {
-    let start = Barrier::new(threads + 1);
-    let began = std::thread::scope(|scope| {
-        for thread in 0..threads {
-            let (rest, first) = reads.sequence.split_at(reads.sequence.len() * thread / threads);
-            let start = &start;
-            scope.spawn(move || {
-                start.wait();
-                black_box(subject.hits(&reads.keys, first) + subject.hits(&reads.keys, rest));
-            });
-        }
+    let start = Barrier::new(threads);
+    let run = |thread: usize| {
+        let (rest, first) = reads.sequence.split_at(reads.sequence.len() * thread / threads);
         start.wait();
-        Instant::now()
+        let watch = Stopwatch::start();
+        black_box(subject.hits(&reads.keys, first) + subject.hits(&reads.keys, rest));
+        watch.per(reads.sequence.len())
+    };
+    let times: Vec<f64> = std::thread::scope(|scope| {
+        let run = &run;
+        let running: Vec<_> = (0..threads).map(|thread| scope.spawn(move || run(thread))).collect();
+        running.into_iter().map(|thread| thread.join().unwrap_or(f64::NAN)).collect()
     });
-    began.elapsed().as_nanos() as f64 / reads.sequence.len() as f64
+    times.iter().sum::<f64>() / threads as f64
 }
 
 /// Q3: counts the allocations of hits.
@@ -135,7 +134,7 @@ fn hot_key(subjects: &[Box<dyn Subject>], reads: &Reads, rounds: usize, report: 
         let subject = &*subjects[at];
         let mut pair = [1, 2].map(|threads| {
             let name = if threads == 1 { "one" } else { "two" };
-            Contender::timed(name, move || on_threads(subject, reads, threads))
+            Contender::new(name, move || on_threads(subject, reads, threads))
         });
         let times = interleave(&mut pair, rounds);
         report

@@ -8,13 +8,12 @@
 mod support;
 
 use std::error::Error;
-use std::time::Instant;
 
 use serde_json::{Map, json};
 use support::Effort;
 use support::caches::{self, HERDCACHE_WITH, Load, MOKA_FOLDHASH, MOKA_FUTURE, QUICK_CACHE};
 use support::report::Report;
-use support::rounds::{Contender, interleave};
+use support::rounds::{Contender, Stopwatch, interleave};
 use support::traffic::keys;
 use tokio::runtime::Runtime;
 
@@ -32,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ("ready, full cache of 1,000", Load::Ready, 1_000),
     ] {
         let mut contenders: Vec<Contender<'_>> =
-            NAMES.iter().map(|name| Contender::timed(name, || batch(name, &runtime, &keys, load, capacity))).collect();
+            NAMES.iter().map(|name| Contender::new(name, || batch(name, &runtime, &keys, load, capacity))).collect();
         let times = interleave(&mut contenders, rounds);
         let results: Map<_, _> =
             times.medians().map(|(name, ns)| (name.to_owned(), json!({ "ns": ns.round() }))).collect();
@@ -52,9 +51,9 @@ fn batch(name: &str, runtime: &Runtime, keys: &[String], load: Load, capacity: u
     };
     let (warm, timed) = keys.split_at(keys.len() / 2);
     runtime.block_on(subject.misses(warm, load));
-    let began = Instant::now();
+    let watch = Stopwatch::start();
     let answered = runtime.block_on(subject.misses(timed, load));
-    let took = began.elapsed().as_nanos() as f64;
+    let took = watch.per(timed.len());
     assert_eq!(answered, timed.len() as u64, "{name} left misses unanswered");
-    took / timed.len() as f64
+    took
 }

@@ -9,14 +9,13 @@ mod stores;
 mod support;
 
 use std::error::Error;
-use std::time::Instant;
 
 use fastrand::Rng;
 use serde_json::{Map, Value, json};
 use stores::{NAMES, store};
 use support::Effort;
 use support::report::Report;
-use support::rounds::{Contender, interleave};
+use support::rounds::{Contender, Stopwatch, interleave};
 use support::traffic::Zipf;
 
 /// Entries of the store in the trials of a newly hot key.
@@ -103,18 +102,18 @@ fn hit_ratios(effort: Effort) -> Result<Value, Box<dyn Error>> {
 
 /// Time of an insert that makes the store decide what has to go.
 fn inserts(effort: Effort) -> Result<Value, Box<dyn Error>> {
-    let (batch, rounds) = effort.of((5_000, 5), (50_000, 21));
+    let (batch, rounds) = effort.of((5_000_usize, 5), (50_000, 21));
     let mut contenders = Vec::new();
     for name in NAMES {
         let store = store(name, CAPACITY)?;
         let mut next = 0;
-        contenders.push(Contender::timed(name, move || {
-            let began = Instant::now();
+        contenders.push(Contender::new(name, move || {
+            let watch = Stopwatch::start();
             (0..batch).for_each(|_| {
                 next += 1;
                 store.put(next);
             });
-            began.elapsed().as_nanos() as f64 / f64::from(batch)
+            watch.per(batch)
         }));
     }
     let times = interleave(&mut contenders, rounds);

@@ -13,6 +13,9 @@ use crate::support::traffic::{Zipf, keys};
 /// What callgrind looks for: the name of the function whose inside is counted.
 pub(crate) const WINDOW: &str = "counted_window_of_the_bench";
 
+/// herdcache with a feed and one reader at 10 Hz; only with the feature `feed`.
+const WATCHED: &str = "herdcache get, watched";
+
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -40,6 +43,9 @@ impl Kind {
     /// Who does it.
     pub(crate) fn subjects(self) -> &'static [&'static str] {
         match self {
+            Self::Hit if cfg!(feature = "feed") => {
+                &[HERDCACHE, WATCHED, HERDCACHE_WITH, MOKA_FUTURE, MOKA_SYNC, MOKA_FOLDHASH, QUICK_CACHE]
+            }
             Self::Hit => &[HERDCACHE, HERDCACHE_WITH, MOKA_FUTURE, MOKA_SYNC, MOKA_FOLDHASH, QUICK_CACHE],
             Self::ReadyMiss | Self::PendingMiss | Self::FullReadyMiss => {
                 &[HERDCACHE_WITH, MOKA_FUTURE, MOKA_FOLDHASH, QUICK_CACHE]
@@ -81,13 +87,38 @@ pub(crate) fn run(kind: Kind, name: &str, effort: Effort) -> Result<(), Box<dyn 
 
 fn hit(name: &str, count: usize, entries: usize) -> Result<u64, Box<dyn Error>> {
     let keys = keys(entries);
-    let subject = caches::subject(name, entries + entries / 2)?;
+    let _reader = if name == WATCHED { Some(watch()?) } else { None };
+    let subject = caches::subject(if name == WATCHED { HERDCACHE } else { name }, entries + entries / 2)?;
     keys.iter().for_each(|key| subject.put(key.clone()));
     let sequence = Zipf::new(entries, 0.99).sequence(2 * count, &mut Rng::with_seed(3));
     // The first half warms up what learns, the second is counted.
     let (warm, counted) = sequence.split_at(count);
     subject.hits(&keys, warm);
     Ok(counted_window_of_the_bench(&mut || subject.hits(&keys, counted)))
+}
+
+/// Serves the feed of this process and reads it, ten snapshots a second, until dropped.
+#[cfg(all(feature = "feed", unix))]
+fn watch() -> Result<impl Sized, Box<dyn Error>> {
+    use std::io::{Read, Write};
+    let feed = herdcache::serve_feed("bench")?;
+    let address = feed.address().ok_or("the feed is switched off by HERDCACHE_FEED")?;
+    let herdcache::herdfeed::Address::Unix(path) = address else { return Err("the feed is no Unix socket".into()) };
+    let mut stream = std::os::unix::net::UnixStream::connect(path)?;
+    stream.write_all(b"GET /herd/v1/stream?hz=10 HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
+    let mut first = [0; 64];
+    stream.read_exact(&mut first)?;
+    if !first.starts_with(b"HTTP/1.1 200") {
+        return Err(format!("the feed answers {}", String::from_utf8_lossy(&first)).into());
+    }
+    // Ends when the feed does.
+    std::thread::spawn(move || std::io::copy(&mut stream, &mut std::io::sink()));
+    Ok(feed)
+}
+
+#[cfg(not(all(feature = "feed", unix)))]
+fn watch() -> Result<(), Box<dyn Error>> {
+    Err("build with the feature `feed`, on Unix".into())
 }
 
 fn misses(name: &str, load: Load, count: usize, capacity: usize) -> Result<u64, Box<dyn Error>> {

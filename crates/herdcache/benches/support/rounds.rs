@@ -1,26 +1,43 @@
 //! Interleaved rounds: every contender runs in every round, so that a disturbance meets all alike.
 
-use std::time::Instant;
+use std::time::Duration;
+
+/// A thread's own time on a processor: what other programs take from it does not count.
+pub(crate) struct Stopwatch(Duration);
+
+impl Stopwatch {
+    pub(crate) fn start() -> Self {
+        Self(thread_time())
+    }
+
+    /// Nanoseconds of this thread per operation.
+    pub(crate) fn per(&self, operations: usize) -> f64 {
+        (thread_time() - self.0).as_nanos() as f64 / operations as f64
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn thread_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// Elsewhere the wall clock has to do.
+#[cfg(not(target_os = "linux"))]
+fn thread_time() -> Duration {
+    static ANCHOR: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    ANCHOR.get_or_init(std::time::Instant::now).elapsed()
+}
 
 /// One thing that is measured beside others.
 pub(crate) struct Contender<'a> {
     pub(crate) name: &'static str,
-    /// Runs one batch and gives nanoseconds per operation.
     run: Box<dyn FnMut() -> f64 + 'a>,
 }
 
 impl<'a> Contender<'a> {
-    /// `run` runs one batch and gives how many operations it did.
-    pub(crate) fn new(name: &'static str, mut run: impl FnMut() -> u64 + 'a) -> Self {
-        Self::timed(name, move || {
-            let began = Instant::now();
-            let operations = run();
-            began.elapsed().as_nanos() as f64 / operations as f64
-        })
-    }
-
-    /// `run` measures by itself and gives nanoseconds per operation.
-    pub(crate) fn timed(name: &'static str, run: impl FnMut() -> f64 + 'a) -> Self {
+    /// `run` runs one batch and gives nanoseconds per operation.
+    pub(crate) fn new(name: &'static str, run: impl FnMut() -> f64 + 'a) -> Self {
         Self { name, run: Box::new(run) }
     }
 }

@@ -6,12 +6,14 @@
 //!
 //! `HERDCACHE_HISTORIES=100000` runs more of them, `HERDCACHE_SEED=7` that one alone.
 
+mod caller;
 mod check;
 mod generate;
 mod history;
 mod judge;
 mod load;
 mod reached;
+mod rest;
 mod run;
 mod shrink;
 mod world;
@@ -86,7 +88,10 @@ fn l1_to_l8_hold_in_every_history() {
             Ok(Ok(account)) => reached.add(&account),
             Ok(Err(broken)) => panic!("{broken}"),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                panic!("a history hangs, or ended its thread: one of the seeds {:?}", now.map(|seed| seed.load(Relaxed)))
+                panic!(
+                    "a history hangs, or ended its thread: one of the seeds {:?}",
+                    now.map(|seed| seed.load(Relaxed))
+                )
             }
         }
     }

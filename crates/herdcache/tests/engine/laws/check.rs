@@ -40,7 +40,7 @@ fn ledger(world: &World, cache: &CacheSnapshot, pending: u64) -> Result<(), Stri
     same("L1 waiting", &pending, &cache.waiting)?;
     same("L1 outcomes", &world.outcomes, &cache.outcomes)?;
     same("L1 misses", &world.misses, &cache.misses.total())?;
-    same("A6 invalidations", &world.invalidations, &cache.invalidations)?;
+    same("A6 invalidations", &world.invalidations(), &cache.invalidations)?;
     let old = world.outcomes[Outcome::Stale] + world.outcomes[Outcome::Reserve];
     same("L1 stale serves", &old, &cache.stale_serves.total())?;
     same("run-time checks of the laws", &0, &cache.law_violations)

@@ -25,7 +25,7 @@ pub(super) fn history(seed: u64) -> History {
     // Neighbouring seeds shall have nothing in common.
     let mut rng = Rng::with_seed(seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let rng = &mut rng;
-    let mood = if one_in(rng, 4) { Mood::Slow } else { Mood::Usual };
+    let mood = if one_in(rng, 5) { Mood::Slow } else { Mood::Usual };
     let mut setup = setup(rng);
     if mood == Mood::Slow {
         (setup.permits, setup.refresh_permits, setup.queue) = (1, 1, 3);
@@ -69,17 +69,17 @@ fn setup(rng: &mut Rng) -> Setup {
         queue_timeout: of(rng, &[ms(10), ms(60), ms(500), ms(500)]),
         refresh_permits: rng.usize(1..=permits),
         fresh_for,
-        stale_for: of(rng, &[ms(0), ms(50), ms(500), ms(1_000)]),
+        stale_for: of(rng, &[ms(0), ms(50), ms(300), ms(1_000)]),
         stale_if_error_for: maybe(rng, 2, &[ms(100), ms(1_000), ms(5_000)]),
         negative_ttl: of(rng, &[ms(0), ms(10), fresh_for]).min(fresh_for),
         jitter: of(rng, &[0.0, 0.0, 0.1, 0.5]),
-        beta: of(rng, &[0.0, 1.0, 10.0, 10.0]),
+        beta: of(rng, &[0.0, 1.0, 10.0, 10.0, 10.0]),
         soft_timeout: maybe(rng, 2, &[ms(2), ms(15)]),
         origin_timeout,
         flight_deadline,
         cooling: (base, of(rng, &[base, base * 8])),
-        max_flights: of(rng, &[1, 3, 1_000, 1_000, 1_000, 1_000]),
-        max_waiters: of(rng, &[1, 2, 100, 100]),
+        max_flights: of(rng, &[1, 3, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000]),
+        max_waiters: of(rng, &[1, 2, 100, 100, 100, 100]),
         capacity: of(rng, &[1, 2, 1_000, 1_000, 1_000]),
         off: off(rng),
     }
@@ -119,7 +119,7 @@ fn ask(rng: &mut Rng, key: u64, mood: Mood) -> Step {
 fn script(rng: &mut Rng, mood: Mood) -> Script {
     let after = match rng.u32(..5) {
         0 => None,
-        _ => Some(of(rng, &[ms(1), ms(5), ms(10), ms(20), ms(50), ms(90), ms(300)])),
+        _ => Some(of(rng, &[ms(1), ms(5), ms(10), ms(20), ms(30), ms(50), ms(90), ms(300)])),
     };
     let end = match rng.u32(..100) {
         _ if mood == Mood::Slow && one_in(rng, 2) => End::Never,

@@ -52,8 +52,8 @@ impl Reached {
 
     /// The words that were not reached often enough.
     ///
-    /// Left out are words of parts that do not exist yet, and three that histories
-    /// on one thread and paused time cannot reach; those have tests of their own:
+    /// Left out are words of parts that do not exist yet, and two that histories
+    /// on one thread and paused time cannot reach. Those have tests of their own:
     /// `abandoned` in `runtimes.rs`, `too_old` in `blocking.rs`.
     pub(super) fn rare(&self) -> Vec<String> {
         let sets = [

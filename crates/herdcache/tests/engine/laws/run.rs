@@ -5,21 +5,21 @@
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::Poll;
 use std::time::Duration;
 
 use herdcache::herdfeed::Measure;
-use herdcache::{Answer, Cache, Gate, Got, LoadContext, Outcome, ReadThrough, Switch, Ttl};
+use herdcache::{Answer, Cache, ConfigError, Gate, LoadContext, Outcome, ReadThrough, Switch, Ttl};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use super::caller::{Asking, Caller};
 use super::check::{self, Account};
 use super::generate::KEYS;
-use super::history::{By, History, Keep, Leave, Made, Polled, Script, Setup, Step, Terms};
+use super::history::{By, History, Polled, Script, Setup, Step};
 use super::judge::{self, At};
 use super::load::{Down, Key, Load, Row, loaded, make};
 use super::world::{Changed, Shared, World};
@@ -48,43 +48,16 @@ async fn turns() {
     }
 }
 
-struct Run {
+/// A history that is being run.
+pub(super) struct Run {
     cache: ReadThrough<Key, Row, Down>,
     gate: Gate,
-    world: Shared,
+    pub(super) world: Shared,
     pending: Vec<Caller>,
     told: Arc<Notify>,
 }
 
-/// A caller that has no answer yet.
-struct Caller {
-    tag: usize,
-    asking: Pin<Box<dyn Future<Output = Got<Row, Down>>>>,
-    bell: Arc<Bell>,
-}
-
-/// A caller's waker.
-struct Bell {
-    rung: AtomicBool,
-    told: Arc<Notify>,
-}
-
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.rung.store(true, Relaxed);
-        self.told.notify_one();
-    }
-}
-
-impl Caller {
-    fn poll(&mut self) -> Poll<Got<Row, Down>> {
-        self.bell.rung.store(false, Relaxed);
-        let waker = Waker::from(Arc::clone(&self.bell));
-        self.asking.as_mut().poll(&mut Context::from_waker(&waker))
-    }
-}
-
-fn build(setup: &Setup, gate: &Gate, world: &Shared) -> Result<ReadThrough<Key, Row, Down>, herdcache::ConfigError> {
+fn build(setup: &Setup, gate: &Gate, world: &Shared) -> Result<ReadThrough<Key, Row, Down>, ConfigError> {
     let mut ttl = Ttl::fresh_for(setup.fresh_for).stale_for(setup.stale_for);
     if let Some(longer) = setup.stale_if_error_for {
         ttl = ttl.stale_if_error_for(longer);
@@ -136,51 +109,38 @@ impl Run {
         self.rest().await.map_err(|broken| format!("when all was over: {broken}"))
     }
 
-    async fn take(&mut self, step: &Step) -> Result<(), String> {
+    pub(super) async fn take(&mut self, step: &Step) -> Result<(), String> {
         match *step {
-            Step::Ask { by, key, wait, load } => self.ask(by, key, wait, load),
-            Step::Pass { time, polled: Polled::Promptly } => self.pass(time).await,
-            Step::Pass { time, polled: Polled::Late } => {
-                tokio::time::sleep(time).await;
-                Ok(())
+            Step::Ask { by, key, wait, load } => self.ask(by, key, wait, load)?,
+            Step::Pass { time, polled: Polled::Promptly } => self.pass(time).await?,
+            Step::Pass { time, polled: Polled::Late } => tokio::time::sleep(time).await,
+            Step::Turn => turns().await,
+            Step::Poll { nth } => {
+                if let Some(nth) = self.nth(nth) {
+                    let _ = self.poll(nth)?;
+                }
             }
-            Step::Turn => {
-                turns().await;
-                Ok(())
-            }
-            Step::Poll { nth } => match self.nth(nth) {
-                Some(nth) => self.poll(nth).map(drop),
-                None => Ok(()),
-            },
             Step::Cancel { nth } => {
                 if let Some(nth) = self.nth(nth) {
                     drop(self.pending.remove(nth));
                     self.world.lock().outcomes[Outcome::Cancelled] += 1;
                 }
-                Ok(())
             }
             Step::Invalidate { key } => {
-                let mut world = self.world.lock();
-                world.change(key, Changed::Invalidated);
-                world.invalidations += 1;
-                drop(world);
+                self.world.lock().change(key, Changed::Invalidated);
                 self.cache.invalidate(&Key { number: key, tag: 0 });
-                Ok(())
             }
             Step::Insert { key, made, terms } => {
                 let birth = self.world.lock().insert(key, made, terms);
                 self.cache.insert(Key { number: key, tag: 0 }, loaded(made, terms, Row { key, birth }));
-                Ok(())
             }
-            Step::Set { measure, to } => {
-                self.set(measure, to);
-                Ok(())
-            }
-            Step::Shutdown { limit } => self.shutdown(limit).await,
+            Step::Set { measure, to } => self.set(measure, to),
+            Step::Shutdown { limit } => self.shutdown(limit).await?,
         }
+        Ok(())
     }
 
-    fn set(&self, measure: Measure, to: Switch) {
+    pub(super) fn set(&self, measure: Measure, to: Switch) {
         let mut world = self.world.lock();
         world.off.retain(|other| *other != measure);
         if to == Switch::Off {
@@ -191,12 +151,13 @@ impl Run {
         self.cache.set_measure(measure, to);
     }
 
+    /// The n-th of the pending callers, counted round.
     fn nth(&self, nth: usize) -> Option<usize> {
         nth.checked_rem(self.pending.len())
     }
 
     /// A caller asks, and is polled once.
-    fn ask(&mut self, by: By, key: u64, wait: Option<Duration>, load: Script) -> Result<(), String> {
+    pub(super) fn ask(&mut self, by: By, key: u64, wait: Option<Duration>, load: Script) -> Result<(), String> {
         let tag = self.world.lock().ask(key, wait, load);
         let key = Key { number: key, tag };
         let before = self.cache.peek(&key).map(|answer| Answer::outcome(&answer));
@@ -204,7 +165,7 @@ impl Run {
             Some(limit) => self.cache.with_wait_timeout(limit),
             None => self.cache.clone(),
         };
-        let asking: Pin<Box<dyn Future<Output = Got<Row, Down>>>> = match by {
+        let asking: Asking = match by {
             By::Get => Box::pin(async move { cache.get(&key).await }),
             By::GetWith => {
                 let world = Arc::clone(&self.world);
@@ -212,8 +173,7 @@ impl Run {
                 Box::pin(async move { cache.get_with(&key, load).await })
             }
         };
-        let bell = Arc::new(Bell { rung: AtomicBool::new(false), told: Arc::clone(&self.told) });
-        let mut caller = Caller { tag, asking, bell };
+        let mut caller = Caller::new(tag, asking, &self.told);
         let polled = caller.poll();
         let outcome = match &polled {
             Poll::Ready(got) => Some(judge::judge(&self.world.lock(), tag, got, At::First)?),
@@ -240,7 +200,7 @@ impl Run {
         Ok(())
     }
 
-    /// Polls a pending caller; true if it has its answer now.
+    /// Polls a pending caller; ready if it has its answer now.
     fn poll(&mut self, nth: usize) -> Result<Poll<()>, String> {
         let Poll::Ready(got) = self.pending[nth].poll() else { return Ok(Poll::Pending) };
         let caller = self.pending.remove(nth);
@@ -254,8 +214,7 @@ impl Run {
     fn pump(&mut self) -> Result<(), String> {
         let mut nth = 0;
         while nth < self.pending.len() {
-            let rung = self.pending[nth].bell.rung.load(Relaxed);
-            if !rung || self.poll(nth)?.is_pending() {
+            if !self.pending[nth].is_woken() || self.poll(nth)?.is_pending() {
                 nth += 1;
             }
         }
@@ -263,7 +222,7 @@ impl Run {
     }
 
     /// Time passes, and whoever is woken looks at once.
-    async fn pass(&mut self, time: Duration) -> Result<(), String> {
+    pub(super) async fn pass(&mut self, time: Duration) -> Result<(), String> {
         self.pump_until(sleep_until(Instant::now() + time)).await?;
         turns().await;
         self.pump()?;
@@ -315,7 +274,7 @@ impl Run {
     }
 
     /// What must hold after every step.
-    fn check(&self) -> Result<Account, String> {
+    pub(super) fn check(&self) -> Result<Account, String> {
         let account = Account { cache: self.cache.snapshot(), gate: self.gate.snapshot() };
         check::always(&self.world.lock(), &account, self.pending.len() as u64)?;
         for key in 0..KEYS {
@@ -324,47 +283,5 @@ impl Run {
             }
         }
         Ok(account)
-    }
-
-    /// L6: everything ends by itself; then the keys are free and the permits back.
-    async fn rest(mut self) -> Result<Account, String> {
-        let setup = self.world.lock().setup.clone();
-        self.pass(setup.flight_deadline + setup.cooling.1 * 2).await?;
-        let account = self.check()?;
-        check::quiet(&self.world.lock(), &account)?;
-        if self.world.lock().closed.is_none() {
-            self.probe(&setup).await?;
-            let account = self.check()?;
-            check::quiet(&self.world.lock(), &account)?;
-        }
-        Ok(account)
-    }
-
-    /// S2, L3: as many loads as there are permits run at once, and every key can be loaded.
-    async fn probe(&mut self, setup: &Setup) -> Result<(), String> {
-        for measure in setup.off.iter().copied().chain([Measure::SingleFlight, Measure::Permits]) {
-            self.set(measure, Switch::On);
-        }
-        let terms = Terms { fresh_for: None, stale_for: None, keep: Keep::DoNotStore };
-        let end = super::history::End::Gives(Made::Value, terms);
-        let at_once = setup.permits.min(setup.max_flights);
-        let load = Script { after: Some(ms(1)), end, leave: Leave::Quietly };
-        for nth in 0..at_once as u64 {
-            self.ask(By::GetWith, KEYS + nth, None, load)?;
-        }
-        let running = self.world.lock().running().count();
-        if running != at_once {
-            return Err(format!("L6: {running} loads run where {at_once} could"));
-        }
-        self.pass(ms(5)).await?;
-        for key in 0..KEYS {
-            self.take(&Step::Invalidate { key }).await?;
-            let before = self.world.lock().outcomes[Outcome::Loaded];
-            self.ask(By::Get, key, None, Script { after: None, end, leave: Leave::Quietly })?;
-            if self.world.lock().outcomes[Outcome::Loaded] != before + 1 {
-                return Err(format!("S2: key {key} cannot be loaded any more"));
-            }
-        }
-        Ok(())
     }
 }

@@ -27,7 +27,6 @@ pub(super) struct World {
     pub(super) asks: Vec<Asked>,
     pub(super) births: Vec<Birth>,
     changes: Vec<Change>,
-    pub(super) invalidations: u64,
     pub(super) outcomes: Tally<Outcome>,
     /// Requests that found nothing servable at first.
     pub(super) misses: u64,
@@ -114,7 +113,6 @@ impl World {
             asks: Vec::new(),
             births: Vec::new(),
             changes: Vec::new(),
-            invalidations: 0,
             outcomes: Tally::new(),
             misses: 0,
             closed: None,
@@ -181,6 +179,10 @@ impl World {
     /// Whether the request that opened a load's flight did so under this measure.
     pub(super) fn under(&self, birth: &Birth, measure: Measure) -> bool {
         birth.opener.is_some_and(|tag| !self.asks[tag].off.contains(&measure))
+    }
+
+    pub(super) fn invalidations(&self) -> u64 {
+        self.changes.iter().filter(|change| change.kind == Changed::Invalidated).count() as u64
     }
 
     /// What overtook the load's flight, if anything did, after it was opened and before `before`.

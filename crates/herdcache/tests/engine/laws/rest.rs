@@ -1,0 +1,54 @@
+//! What comes after the last step: everything ends by itself, and the cache is as good as new.
+
+use herdcache::herdfeed::Measure;
+use herdcache::{Outcome, Switch};
+
+use super::check::{self, Account};
+use super::generate::KEYS;
+use super::history::{By, End, Keep, Leave, Made, Script, Setup, Step, Terms};
+use super::run::Run;
+use crate::support::ms;
+
+impl Run {
+    /// L6: everything ends by itself; then the keys are free and the permits back.
+    pub(super) async fn rest(mut self) -> Result<Account, String> {
+        let setup = self.world.lock().setup.clone();
+        self.pass(setup.flight_deadline + setup.cooling.1 * 2).await?;
+        let account = self.check()?;
+        check::quiet(&self.world.lock(), &account)?;
+        if self.world.lock().closed.is_none() {
+            self.probe(&setup).await?;
+            let account = self.check()?;
+            check::quiet(&self.world.lock(), &account)?;
+        }
+        Ok(account)
+    }
+
+    /// S2, L3: as many loads as there are permits run at once, and every key can be loaded.
+    async fn probe(&mut self, setup: &Setup) -> Result<(), String> {
+        for measure in setup.off.iter().copied().chain([Measure::SingleFlight, Measure::Permits]) {
+            self.set(measure, Switch::On);
+        }
+        let terms = Terms { fresh_for: None, stale_for: None, keep: Keep::DoNotStore };
+        let end = End::Gives(Made::Value, terms);
+        let at_once = setup.permits.min(setup.max_flights);
+        let load = Script { after: Some(ms(1)), end, leave: Leave::Quietly };
+        for nth in 0..at_once as u64 {
+            self.ask(By::GetWith, KEYS + nth, None, load)?;
+        }
+        let running = self.world.lock().running().count();
+        if running != at_once {
+            return Err(format!("L6: {running} loads run where {at_once} could"));
+        }
+        self.pass(ms(5)).await?;
+        for key in 0..KEYS {
+            self.take(&Step::Invalidate { key }).await?;
+            let before = self.world.lock().outcomes[Outcome::Loaded];
+            self.ask(By::Get, key, None, Script { after: None, end, leave: Leave::Quietly })?;
+            if self.world.lock().outcomes[Outcome::Loaded] != before + 1 {
+                return Err(format!("S2: key {key} cannot be loaded any more"));
+            }
+        }
+        Ok(())
+    }
+}
