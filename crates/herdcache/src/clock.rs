@@ -64,7 +64,10 @@ fn elapsed() -> Moment {
     const HEAD_START: u64 = 3_600_000_000_000;
     static ANCHOR: OnceLock<Instant> = OnceLock::new();
     let anchor = *ANCHOR.get_or_init(Instant::now);
-    HEAD_START.saturating_add(nanos(Instant::now().saturating_duration_since(anchor)))
+    let now = Instant::now();
+    // Each paused runtime stands still at its own moment, which may lie before the first call of the process.
+    let (after, before) = (now.saturating_duration_since(anchor), anchor.saturating_duration_since(now));
+    HEAD_START.saturating_add(nanos(after)).saturating_sub(nanos(before))
 }
 
 /// Wall time in microseconds; for display only, never for a decision.

@@ -35,6 +35,8 @@ pub(crate) struct Flight<K, V: Send + Sync + 'static, E> {
     pub(crate) deadline: Moment,
     /// What the store held when the flight was registered, for those whom the load fails.
     previous: OnceLock<Stored<V>>,
+    /// L5: the key was changed since; `previous` may not be answered any more.
+    outdated: AtomicBool,
     landed: OnceLock<Landing<V, E>>,
     waiters: Mutex<Waiters>,
     /// Why its value may no longer be stored: 0 = it may.
@@ -114,6 +116,7 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
             deadline,
             home,
             previous: OnceLock::new(),
+            outdated: AtomicBool::new(false),
             landed: OnceLock::new(),
             waiters: Mutex::new(Waiters::default()),
             doom: AtomicU8::new(0),
@@ -144,9 +147,19 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
         self.previous.get()
     }
 
-    /// The value that was there before, if there was one.
+    /// L5: the key was changed while the flight was held back: nobody may fall back to what was there before.
+    pub(crate) fn outdate(&self) {
+        self.outdated.store(true, Relaxed);
+    }
+
+    /// What those whom the load fails may fall back to.
+    pub(crate) fn reserve(&self) -> Option<&Stored<V>> {
+        if self.outdated.load(Relaxed) { None } else { self.previous() }
+    }
+
+    /// The value to fall back to, if there is one.
     pub(crate) fn previous_entry(&self) -> Option<&Arc<Entry<V>>> {
-        match self.previous() {
+        match self.reserve() {
             Some(Stored::Value(entry)) => Some(entry),
             Some(Stored::Absent(_)) | None => None,
         }

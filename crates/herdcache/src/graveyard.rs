@@ -8,6 +8,7 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 thread_local! {
@@ -50,7 +51,10 @@ impl Drop for Vigil {
 fn release() {
     ANY.set(false);
     let buried = BURIED.with_borrow_mut(std::mem::take);
-    drop(buried);
+    for value in buried {
+        // Whoever happens to hold the vigil has nothing to do with a value whose Drop panics.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(value)));
+    }
 }
 
 /// Keeps `value` alive if this thread holds a vigil. Does nothing otherwise.

@@ -40,7 +40,7 @@ pub(crate) struct Sample {
     pub(crate) misses: Tally<MissCause>,
     pub(crate) rejections: Tally<RejectReason>,
     pub(crate) removals: Tally<RemovalCause>,
-    /// Distinct keys that began to load on a miss.
+    /// Distinct keys that began to load because they had expired or been invalidated.
     pub(crate) keys: u64,
     pub(crate) origin_results: Tally<OriginResult>,
     pub(crate) origin_call: Histogram,

@@ -178,7 +178,7 @@ pub enum Fact {
         /// How long it lasted.
         duration_us: u64,
     },
-    /// The origin answers, but loads spend most of their time waiting for a connection.
+    /// The origin answers, but loads spend much of their time waiting for a connection.
     ConnectionsExhausted {
         /// Mean wait for a connection over the last 10 seconds.
         wait_us: u64,

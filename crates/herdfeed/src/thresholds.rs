@@ -47,7 +47,7 @@ pub const ORIGIN_MIN_CALLS: u64 = 20;
 pub const ORIGIN_WINDOW: Duration = Duration::from_secs(10);
 
 /// Connections are exhausted when waiting for them takes this part of the origin calls' time.
-pub const EXHAUSTED_SHARE: f64 = 0.5;
+pub const EXHAUSTED_SHARE: f64 = 0.3;
 /// Shorter mean waits for a connection than this are no exhaustion.
 pub const EXHAUSTED_WAIT: Duration = Duration::from_millis(50);
 

@@ -240,7 +240,7 @@ where
             FlightRole::Leader => Outcome::Loaded,
             FlightRole::Waiter => Outcome::Coalesced,
         };
-        let previous = flight.previous();
+        let previous = flight.reserve();
         Poll::Ready(match flight.landing() {
             Some(Landing::Value(entry)) => {
                 request.end(outcome);
@@ -262,7 +262,7 @@ where
             Some(Landing::Orphaned) | None => {
                 // S8: the runtime that carried the flight ended. One more try, by whoever still has a loader.
                 if attempt == Attempt::First && self.load.is_some() {
-                    return self.board(request, flight.previous(), Attempt::Second, cx);
+                    return self.board(request, flight.reserve(), Attempt::Second, cx);
                 }
                 let failure = Failure::Contract { what: "the runtime that carried this load has ended" };
                 self.instead(request, previous, StaleReason::Error, GetError::Failed(failure))

@@ -183,6 +183,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     /// The load goes on from its second poll.
     pub(super) async fn fly_on(self, part: Part, mut load: LoadFuture<V, E>) {
+        // X1: a flight that was ended before this task first ran begins nothing.
+        if self.flight.has_ended() {
+            return;
+        }
         let end = poll_fn(|cx| self.poll(load.as_mut(), cx)).await;
         self.finish(end, load, part);
     }
@@ -240,6 +244,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// What the load's end means for the flight; `None` if the flight ended before its load.
     fn settle(&self, end: LoadEnd<V, E>) -> Option<Ending<'_, K, V, E, S>> {
         let now = clock::exact();
+        // S7: a load that blocked its thread past its limit is late, whether or not anybody watched.
+        if now > self.flight.limit() {
+            self.core.expire(&self.flight);
+        }
         let loaded = match end {
             Ok(Ok(loaded)) => loaded,
             Ok(Err(error)) => {
@@ -258,7 +266,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             self.core.account.discards.add(DiscardReason::TooOld);
             return None;
         };
-        let stored = self.core.stored(&loaded, now, now.saturating_sub(self.flight.started));
+        let stored = self.core.stored(&loaded, now, now.saturating_sub(self.call.started()));
         let end = match self.core.write_back(&self.flight, &stored, loaded.keep) {
             Written::Stored if absent => FlightEnd::Absent,
             Written::Stored => FlightEnd::Loaded,

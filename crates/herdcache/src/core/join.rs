@@ -143,7 +143,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         };
         place.taken();
         self.account.flight_starts.add(FlightTrigger::Miss);
-        if loads == 1 {
+        if loads == 1 && matches!(want.cause, MissCause::Expired | MissCause::Invalidated) {
             self.account.keys_loading.fetch_add(1, Relaxed);
         }
         self.account.participants.add(FlightRole::Leader);

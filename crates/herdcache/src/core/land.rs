@@ -149,6 +149,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     /// Counts and tells an end, then wakes everyone.
     fn deliver(&self, flight: &Arc<Flight<K, V, E>>, landing: Landing<V, E>, end: FlightEnd) {
+        // S2: what is told below meets the application's code (clones and drops of keys); if that panics,
+        // the landing happens as the stack unwinds.
+        let _lander = Lander { flight, landing: Some(landing) };
         let now = clock::exact();
         let took_ns = now.saturating_sub(flight.started);
         let waiters = flight.waiting();
@@ -172,7 +175,6 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             self.herds.landed(&self.about(flight, now, &|| self.names.show(&flight.key)), &landed, left);
         }
         self.look_around(now);
-        flight.land(landing);
     }
 
     /// Remembers a flight that was slow or waited for, for display.
@@ -195,6 +197,20 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     pub(crate) fn count_rejection(&self, reason: RejectReason) {
         self.account.rejections.add(reason);
         self.look_around(clock::exact());
+    }
+}
+
+/// Lands its flight when dropped.
+struct Lander<'a, K, V: Send + Sync + 'static, E> {
+    flight: &'a Flight<K, V, E>,
+    landing: Option<Landing<V, E>>,
+}
+
+impl<K, V: Send + Sync + 'static, E> Drop for Lander<'_, K, V, E> {
+    fn drop(&mut self) {
+        if let Some(landing) = self.landing.take() {
+            self.flight.land(landing);
+        }
     }
 }
 

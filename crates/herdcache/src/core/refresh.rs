@@ -114,7 +114,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             let _vigil = Vigil::open();
             let mut shard = self.table.lock(hash);
             // One refresh at a time, also with single-flight off: it is one background task per key, not per read.
-            let free = shard.current(hash, key).is_none() && !shard.must_hold(hash, key);
+            // X1: asked again now that the place is taken; a shutdown sees either this flight or no load of it.
+            let free = !self.is_closed() && shard.current(hash, key).is_none() && !shard.must_hold(hash, key);
             if free {
                 shard.open(&flight, Seat::Current);
             }

@@ -171,15 +171,20 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
     {
         let Some(row) = self.rows.find_mut(hash, |row| row.is_of(hash, key)) else { return };
         row.beside.extend(row.current.take_if(|current| !current.is_held()));
+        if let Some(held) = &row.current {
+            held.outdate();
+        }
         for flight in &row.beside {
             flight.doom(doom);
         }
     }
 
-    /// L5: a load has been stored; every other load of its key began before that.
+    /// L5: a load has been stored; loads of its key that opened before it may not be stored over it.
     pub(crate) fn outrun(&mut self, by: &Shared<K, V, E>) {
-        let Some(row) = self.rows.find(by.hash, |row| row.holds(by)) else { return };
-        row.beside.iter().filter(|flight| !Arc::ptr_eq(flight, by)).for_each(|flight| flight.doom(Doom::Outrun));
+        let Some(row) = self.rows.find_mut(by.hash, |row| row.holds(by)) else { return };
+        // Only without single-flight can the current flight be older than another that lands.
+        row.beside.extend(row.current.take_if(|current| current.id < by.id));
+        row.beside.iter().filter(|flight| flight.id < by.id).for_each(|flight| flight.doom(Doom::Outrun));
     }
 
     /// Whether this very flight is registered.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use herdfeed::histogram::bucket_of;
 use herdfeed::thresholds as at;
 use herdfeed::{
     ClosedSet, Event, Fact, Histogram, MissCause, OriginResult, Outcome, RejectReason, RemovalCause, Severity,
@@ -168,9 +169,7 @@ impl Watch {
 
     fn avalanche(&self, sample: &Sample) -> Option<Fact> {
         let second = self.window.before(sample.now, Duration::from_secs(1))?;
-        let lost = |sample: &Sample| sample.misses[MissCause::Expired] + sample.misses[MissCause::Invalidated];
-        // Distinct keys, not requests. Misses say how many of them were lost to time.
-        let keys = sample.keys.saturating_sub(second.keys).min(lost(sample).saturating_sub(lost(second)));
+        let keys = sample.keys.saturating_sub(second.keys);
         let within_us = sample.now.saturating_sub(second.now) / 1_000;
         let mean = self.window.keys_per_second(second);
         let threshold = at::avalanche_keys(sample.permits);
@@ -218,7 +217,9 @@ impl Watch {
         let before = self.window.before(sample.now, at::ORIGIN_WINDOW)?;
         let calls = self.recent_calls(sample)?;
         let waits = sample.connection_wait.since(&before.connection_wait);
-        let wait_us = waits.sum_us / waits.count.max(1);
+        // The mean over loads that really waited: a thousand quick ones must not hide ten that starve.
+        let waited: u64 = waits.buckets.iter().skip(bucket_of(1_000)).sum();
+        let wait_us = waits.sum_us / waited.max(1);
         let share = waits.sum_us as f64 / calls.sum_us.max(1) as f64;
         let exhausted = share >= at::EXHAUSTED_SHARE && nanos(at::EXHAUSTED_WAIT) / 1_000 <= wait_us;
         exhausted.then(|| Fact::ConnectionsExhausted { wait_us, call_us: calls.sum_us / calls.count.max(1) })

@@ -132,6 +132,11 @@ impl Call {
         self.deadline.load(Relaxed)
     }
 
+    /// When it began.
+    pub(crate) fn started(&self) -> Moment {
+        self.started.load(Relaxed)
+    }
+
     pub(crate) fn connection_waited(&self, waited: Duration) {
         self.account.connection_waited(waited);
     }

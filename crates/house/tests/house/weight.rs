@@ -10,9 +10,9 @@ use crate::manifests::table;
 use crate::tree;
 
 /// Most crates in the tree of herdcache with its default features.
-const DEFAULT: usize = 38;
+const DEFAULT: usize = 39;
 /// Most crates with the feature `feed`.
-const WITH_FEED: usize = 49;
+const WITH_FEED: usize = 50;
 
 /// Different crates in what `cargo tree --prefix none` prints.
 fn crates(printed: &str) -> usize {
