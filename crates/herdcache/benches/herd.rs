@@ -43,20 +43,26 @@ fn herd(name: &str, runtime: &Runtime, waiters: usize) -> Result<Herd, Box<dyn E
     Ok(match name {
         "herdcache get" => {
             let cache: &Herdcache = Box::leak(Box::new(herdcache(scene)?));
-            scene.play(runtime, move || async move { scene.end(cache.get(&KEY).await.is_ok()) })
+            scene.play(runtime, move || async move {
+                scene.end(cache.get(&KEY).await.is_ok());
+            })
         }
         "herdcache get_with" => {
             let cache: &Herdcache = Box::leak(Box::new(herdcache(scene)?));
-            scene.play(runtime, move || async move { scene.end(cache.get_with(&KEY, |_| scene.load()).await.is_ok()) })
+            scene.play(runtime, move || async move {
+                scene.end(cache.get_with(&KEY, |_| scene.load()).await.is_ok());
+            })
         }
         "moka::future get_with" => {
             let cache: &moka::future::Cache<u64, u64> = Box::leak(Box::new(moka::future::Cache::new(10_000)));
-            scene.play(runtime, move || async move { scene.end(cache.try_get_with(KEY, scene.load()).await.is_ok()) })
+            scene.play(runtime, move || async move {
+                scene.end(cache.try_get_with(KEY, scene.load()).await.is_ok());
+            })
         }
         "quick_cache get_or_insert_async" => {
             let cache: &quick_cache::sync::Cache<u64, u64> = Box::leak(Box::new(quick_cache::sync::Cache::new(10_000)));
             scene.play(runtime, move || async move {
-                scene.end(cache.get_or_insert_async(&KEY, scene.load()).await.is_ok())
+                scene.end(cache.get_or_insert_async(&KEY, scene.load()).await.is_ok());
             })
         }
         _ => scene.play(runtime, move || async move {

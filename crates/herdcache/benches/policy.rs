@@ -1,4 +1,4 @@
-//! Evidence for the policy of the local store: moka with TinyLFU, moka with LRU, and `quick_cache`.
+//! Evidence for the policy of the local store: moka with `TinyLFU`, moka with LRU, and `quick_cache`.
 //!
 //! How often a newly hot key is loaded at a full cache until it stays, the hit
 //! ratio of Zipf 0.99 over a million keys, and what an insert costs.

@@ -1,10 +1,11 @@
-//! `--once`: one look, printed, for pipes and checks.
+//! `--once`: one look, printed, for pipes and checks. It takes two snapshots a second apart.
 
 mod json;
 mod report;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use herdfeed::client::fetch;
 use herdfeed::{Address, Hello, Severity, Snapshot, Token};
@@ -40,22 +41,31 @@ pub struct Look {
     pub findings: Vec<Finding>,
 }
 
-/// Looks at every address once, at all of them at the same time.
+/// Looks at every address, at all of them at the same time, twice within a second.
 ///
 /// # Errors
 /// The runtime could not be started.
 pub fn look(addresses: Vec<Address>, token: Option<&Token>) -> std::io::Result<Look> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
-    let mut targets = runtime.block_on(ask(addresses, token));
+    let (first, mut targets) = runtime.block_on(async {
+        let first = ask(&addresses, token).await;
+        if first.iter().any(|(_, answer)| answer.is_ok()) {
+            tokio::time::sleep(BETWEEN).await;
+        }
+        (first, ask(&addresses, token).await)
+    });
     targets.sort_by(|a, b| a.0.cmp(&b.0));
     let at = clock::read();
-    let findings = verdict::findings(&world(&targets, at), at);
+    let findings = verdict::findings(&world(&first, &targets, at), at);
     Ok(Look { at, targets, findings })
 }
 
-async fn ask(addresses: Vec<Address>, token: Option<&Token>) -> Vec<Answered> {
+/// Time between two looks: what is wrong *now* shows in what the counters gain, not in what they are.
+const BETWEEN: Duration = Duration::from_secs(1);
+
+async fn ask(addresses: &[Address], token: Option<&Token>) -> Vec<Answered> {
     let mut asked = JoinSet::new();
-    for address in addresses {
+    for address in addresses.iter().cloned() {
         let token = token.cloned();
         asked.spawn(async move {
             let answer = fetch(&address, token.as_ref()).await;
@@ -65,13 +75,21 @@ async fn ask(addresses: Vec<Address>, token: Option<&Token>) -> Vec<Answered> {
     asked.join_all().await
 }
 
-/// The same world that the screen would have after one snapshot of each.
-fn world(targets: &[Answered], at: Now) -> World {
+/// The same world that the screen would have after two snapshots of each.
+fn world(first: &[Answered], targets: &[Answered], at: Now) -> World {
+    let between = u64::try_from(BETWEEN.as_micros()).unwrap_or(0);
+    let before = Now { mono_us: at.mono_us.saturating_sub(between), unix_us: at.unix_us.saturating_sub(between) };
     let one = |(id, (address, answer)): (u32, &Answered)| {
         let mut target = Target::new(TargetId(id), address.to_string(), address.to_string());
         match answer {
             Ok(said) => {
-                target.take_hello(said.0.clone(), at);
+                let same_boot = |earlier: &&Arc<(Hello, Snapshot)>| earlier.0.process.boot == said.0.process.boot;
+                let earlier =
+                    first.iter().find(|(known, _)| known == address).and_then(|(_, answer)| answer.as_ref().ok());
+                target.take_hello(said.0.clone(), before);
+                if let Some(earlier) = earlier.filter(same_boot) {
+                    target.take_snapshot(earlier.1.clone(), before);
+                }
                 target.take_snapshot(said.1.clone(), at);
             }
             Err(why) => {

@@ -96,11 +96,24 @@ impl Targets {
         match self {
             Self::Listed(addresses) => Ok(addresses.clone()),
             Self::Local => {
-                let found: Vec<Address> = socket::discover().into_iter().map(|found| found.address).collect();
+                let found = socket::discover().into_iter().map(|found| found.address);
+                let found: Vec<Address> = found.filter(is_alive).collect();
                 if found.is_empty() { Err(TargetError::Nothing) } else { Ok(found) }
             }
         }
     }
+}
+
+/// Whether somebody is behind a socket that was found. A process that was killed leaves its socket behind, which
+/// must not make a look at the living ones fail for ever.
+fn is_alive(address: &Address) -> bool {
+    #[cfg(unix)]
+    if let Address::Unix(path) = address {
+        use std::io::ErrorKind::{ConnectionRefused, NotFound};
+        let error = std::os::unix::net::UnixStream::connect(path).err().map(|error| error.kind());
+        return !matches!(error, Some(ConnectionRefused | NotFound));
+    }
+    true
 }
 
 fn address(word: &str) -> Result<Address, TargetError> {
@@ -125,6 +138,18 @@ mod tests {
         assert_eq!(Targets::parse(&[]).unwrap(), Targets::Local);
         let listed = Targets::parse(&words(&["/run/a.sock", "http://localhost:9000"])).unwrap();
         assert_eq!(listed.addresses().unwrap().len(), 2);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_socket_that_a_killed_process_left_behind_is_not_alive() {
+        let path = std::env::temp_dir().join(format!("herdtop-left-{}.sock", std::process::id()));
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        assert!(is_alive(&Address::Unix(path.clone())));
+        drop(listener);
+        assert!(path.exists() && !is_alive(&Address::Unix(path.clone())));
+        std::fs::remove_file(&path).unwrap();
+        assert!(!is_alive(&Address::Unix(path)));
     }
 
     #[test]

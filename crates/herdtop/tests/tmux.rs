@@ -71,7 +71,7 @@ fn q_and_ctrl_c_restore_the_terminal() {
 #[test]
 fn signals_restore_the_terminal() {
     let scene = scene(100, 30, busy);
-    for (signal, code) in [("TERM", 143), ("HUP", 129), ("INT", 130)] {
+    for (signal, code) in [("TERM", 143), ("HUP", 129), ("INT", 130), ("QUIT", 131)] {
         scene.attach();
         scene.tmux.signal(signal);
         scene.tmux.wait_for(&format!("code={code}"));

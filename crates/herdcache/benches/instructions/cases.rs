@@ -89,7 +89,9 @@ fn hit(name: &str, count: usize, entries: usize) -> Result<u64, Box<dyn Error>> 
     let keys = keys(entries);
     let _reader = if name == WATCHED { Some(watch()?) } else { None };
     let subject = caches::subject(if name == WATCHED { HERDCACHE } else { name }, entries + entries / 2)?;
-    keys.iter().for_each(|key| subject.put(key.clone()));
+    for key in &keys {
+        subject.put(key.clone());
+    }
     let sequence = Zipf::new(entries, 0.99).sequence(2 * count, &mut Rng::with_seed(3));
     // The first half warms up what learns, the second is counted.
     let (warm, counted) = sequence.split_at(count);
@@ -134,7 +136,9 @@ fn inserts(name: &str, count: usize) -> Result<u64, Box<dyn Error>> {
     let mut keys = keys(2 * count);
     let subject = caches::subject(name, 1_000)?;
     let counted = keys.split_off(count);
-    keys.into_iter().for_each(|key| subject.put(key));
+    for key in keys {
+        subject.put(key);
+    }
     let mut counted = Some(counted);
     Ok(counted_window_of_the_bench(&mut || {
         let keys = counted.take().unwrap_or_default();

@@ -118,7 +118,7 @@ fn seen(value: &Value) -> u64 {
 
 impl Subject for Herdcache {
     fn put(&self, key: String) {
-        drop(self.insert(key, value()));
+        self.insert(key, value());
     }
 
     #[inline]

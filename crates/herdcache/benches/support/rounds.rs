@@ -12,7 +12,7 @@ impl Stopwatch {
 
     /// Nanoseconds of this thread per operation.
     pub(crate) fn per(&self, operations: usize) -> f64 {
-        (thread_time() - self.0).as_nanos() as f64 / operations as f64
+        thread_time().saturating_sub(self.0).as_nanos() as f64 / operations as f64
     }
 }
 

@@ -22,8 +22,11 @@ pub(super) fn text(look: &Look) -> String {
             Severity::Info => "INFO",
         };
         line(&mut out, &format!("{severity} {} {} {}", finding.kind.word(), finding.subject, finding.what));
-        line(&mut out, &format!("  why: {}", finding.why));
-        line(&mut out, &format!("  cure: {}", finding.cure));
+        for (word, text) in [("why", &finding.why), ("cure", &finding.cure)] {
+            if !text.is_empty() {
+                line(&mut out, &format!("  {word}: {text}"));
+            }
+        }
     }
     for (address, answer) in &look.targets {
         match answer {

@@ -24,6 +24,7 @@ mod platform {
         terminate: unix::Signal,
         hangup: unix::Signal,
         interrupt: unix::Signal,
+        quit: unix::Signal,
         stop: unix::Signal,
         cont: unix::Signal,
     }
@@ -34,6 +35,7 @@ mod platform {
                 terminate: signal(SignalKind::terminate())?,
                 hangup: signal(SignalKind::hangup())?,
                 interrupt: signal(SignalKind::interrupt())?,
+                quit: signal(SignalKind::quit())?,
                 stop: signal(SignalKind::from_raw(Number::TSTP.as_raw()))?,
                 cont: signal(SignalKind::from_raw(Number::CONT.as_raw()))?,
             })
@@ -48,6 +50,7 @@ mod platform {
                 _ = self.terminate.recv() => Signal::End(Number::TERM.as_raw()),
                 _ = self.hangup.recv() => Signal::End(Number::HUP.as_raw()),
                 _ = self.interrupt.recv() => Signal::End(Number::INT.as_raw()),
+                _ = self.quit.recv() => Signal::End(Number::QUIT.as_raw()),
                 _ = self.stop.recv() => Signal::Stop,
                 _ = self.cont.recv() => Signal::Continued,
             }

@@ -13,6 +13,8 @@ use crate::model::window::CacheWindow;
 const MIN_REQUESTS: u64 = 100;
 /// A failed part of all requests that is worth a word.
 const FAILED_PART: f64 = 0.01;
+/// Failed part of the requests that makes it critical.
+const DOWN_PART: f64 = 0.5;
 
 /// What the counters of one cache say.
 pub(super) fn judge(scene: &Scene<'_>, found: &[Finding]) -> Vec<Finding> {
@@ -25,9 +27,8 @@ pub(super) fn judge(scene: &Scene<'_>, found: &[Finding]) -> Vec<Finding> {
         if !told(&[Kind::Rejecting]) {
             findings.extend(rejecting(scene, &window));
         }
-        if !told(&[Kind::OriginFailing]) {
-            findings.extend(failing(scene, &window));
-        }
+        let failing = failing(scene, &window);
+        findings.extend(failing.filter(|f| f.severity == Severity::Critical || !told(&[Kind::OriginFailing])));
     }
     if !told(&[Kind::Saturated]) {
         findings.extend(saturated(scene));
@@ -94,8 +95,10 @@ fn failing(scene: &Scene<'_>, window: &CacheWindow) -> Option<Finding> {
     let (reason, calls) = bad.into_iter().map(|r| (r, window.origin_results[r])).max_by_key(|(_, count)| *count)?;
     let why =
         if calls > 0 { format!("origin calls end with {reason}") } else { "loads fail or their keys cool".to_owned() };
+    // From here on the service is down for its callers, whatever the reason.
+    let severity = if failed as f64 >= DOWN_PART * all as f64 { Severity::Critical } else { Severity::Warn };
     Some(
-        Finding::new(Kind::Failing, Severity::Warn, &scene.cache.name, &scene.target.name)
+        Finding::new(Kind::Failing, severity, &scene.cache.name, &scene.target.name)
             .what(format!("{} of requests get errors", percent(failed as f64 / all as f64)), failed)
             .why(why)
             .cure(cures::overload(scene, "heal the origin; raise stale_if_error_for to cover readers")),

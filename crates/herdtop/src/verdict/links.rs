@@ -32,7 +32,7 @@ fn link(target: &Target, now: Now) -> Option<Finding> {
                 finding(Kind::Unreachable, Severity::Warn)
                     .what(why.clone(), 0)
                     .since(*since_unix_us)
-                    .cure("R tries again now")
+                    .cure("is it running? R retries")
             })
         }
         Link::Gone { farewell: Farewell::Said, .. } => Some(
