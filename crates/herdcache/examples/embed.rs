@@ -1,4 +1,5 @@
 //! The README's example, whole: `cargo run -p herdcache --example embed --features feed`.
+#![expect(clippy::print_stdout, reason = "an example speaks on standard output")]
 
 use std::time::Duration;
 
@@ -6,7 +7,9 @@ use herdcache::{Answer, Cache, Gate, LoadContext, Ttl};
 
 /// A stand-in for a database client.
 #[derive(Clone, Debug)]
-struct Pool;
+struct Pool {
+    connections: usize,
+}
 
 #[derive(Debug)]
 struct Row {
@@ -24,7 +27,7 @@ impl std::fmt::Display for DbError {
 
 impl Pool {
     fn size(&self) -> usize {
-        10
+        self.connections
     }
 
     async fn find(&self, id: u64, timeout: Duration) -> Result<Option<Row>, DbError> {
@@ -36,7 +39,7 @@ impl Pool {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let pool = Pool;
+    let pool = Pool { connections: 10 };
     // readme
     let gate = Gate::new(pool.size() - 2); // permits: what may reach the database at once
     let ttl = Ttl::fresh_for(Duration::from_secs(60)).stale_for(Duration::from_secs(300));

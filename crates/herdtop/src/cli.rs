@@ -193,7 +193,7 @@ impl Cli {
 
     fn once(&self) -> Result<ExitCode, Failed> {
         let addresses = Targets::parse(&self.targets)?.addresses()?;
-        let look = once::look(addresses, self.token()?.as_ref()).map_err(failed)?;
+        let look = once::look(&addresses, self.token()?.as_ref()).map_err(failed)?;
         let format = if self.json { Format::Json } else { Format::Text };
         let text = look.printed(format).map_err(failed)?;
         io::stdout().write_all(text.as_bytes()).map_err(failed)?;

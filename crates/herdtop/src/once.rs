@@ -45,14 +45,14 @@ pub struct Look {
 ///
 /// # Errors
 /// The runtime could not be started.
-pub fn look(addresses: Vec<Address>, token: Option<&Token>) -> std::io::Result<Look> {
+pub fn look(addresses: &[Address], token: Option<&Token>) -> std::io::Result<Look> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let (first, mut targets) = runtime.block_on(async {
-        let first = ask(&addresses, token).await;
+        let first = ask(addresses, token).await;
         if first.iter().any(|(_, answer)| answer.is_ok()) {
             tokio::time::sleep(BETWEEN).await;
         }
-        (first, ask(&addresses, token).await)
+        (first, ask(addresses, token).await)
     });
     targets.sort_by(|a, b| a.0.cmp(&b.0));
     let at = clock::read();
