@@ -3,6 +3,17 @@
 //! **Loaders are for reads.** A load may run twice (after a deadline or an
 //! invalidation) or not at all (on a hit, a rejection, in cooling). A payment or
 //! any change of state does not belong in one.
+//!
+//! **Nested loads.** A loader may ask for other keys, in this cache or another. Behind the same gate the
+//! nested load runs under its parent's permit; a loader that asks for several at once lends it to one of
+//! them and the others queue, as does a nested request that joins a flight which was queued before it.
+//! With few permits these may wait out the queue timeout: load in one call what belongs together, or give
+//! the inner cache a gate of its own. A loader that asks for its own key gets `Reentrant`; a cycle over
+//! two callers cannot be seen and ends at the flight deadline.
+//!
+//! **Runtimes.** Loads that wait need a tokio runtime with its timers enabled (`enable_time` or `enable_all`).
+//! A loader that blocks before its first await blocks its own caller; the other callers and the key are
+//! freed at the deadline all the same.
 
 pub(crate) mod call;
 

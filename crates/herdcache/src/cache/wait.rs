@@ -72,13 +72,15 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
         limit: Option<Duration>,
     ) -> Self {
         let soft = core.settings.soft_timeout.filter(|_| seat.1.previous_entry().is_some());
-        let timers = Timers::new(soft, limit);
         // A waiter has just left the waker of this very poll; the leader has left none yet.
         let waker = match role {
             FlightRole::Leader => Known::Older,
             FlightRole::Waiter => Known::Newest,
         };
-        Self { core, seat: Some(seat), slot, role, waker, began, timers }
+        let mut wait = Self { core, seat: Some(seat), slot, role, waker, began, timers: None };
+        // Made when the wait exists: a runtime without timers panics here, and the place must be given back.
+        wait.timers = Timers::new(soft, limit);
+        wait
     }
 
     pub(super) fn role(&self) -> FlightRole {

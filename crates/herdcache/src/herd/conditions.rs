@@ -259,7 +259,7 @@ impl Watch {
         (hit_ratio < at::COLD_HIT_RATIO && recent.total() > 0).then_some(Fact::ColdStart { hit_ratio })
     }
 
-    /// Learns what p99 is usual: one value each ten seconds, of the last five minutes, while nothing is wrong.
+    /// Learns what p99 is usual: one value each ten seconds, of the last five minutes. A lasting change becomes usual.
     fn learn(&mut self, sample: &Sample) {
         const KEPT: usize = 30;
         if sample.now.saturating_sub(self.usual_at) < nanos(at::ORIGIN_WINDOW) {
