@@ -176,7 +176,7 @@ fn the_cure_of_an_expiry_follows_the_settings() {
     assert!(cure(|c| c.stale_ms = 1_000, &[Measure::Stale]).starts_with("switch stale on"));
     assert!(cure(|c| c.stale_ms = 1_000, &[]).starts_with("early_refresh(1.0)"));
     let both = |c: &mut herdfeed::CacheConfig| (c.stale_ms, c.early_refresh) = (1_000, 1.0);
-    assert_eq!(cure(both, &[]), "stale cover is too short, or this value's own TTL has none: stale_for");
+    assert_eq!(cure(both, &[]), "raise stale_for: this value's stale cover is too short");
 }
 
 #[test]

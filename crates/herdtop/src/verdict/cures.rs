@@ -28,7 +28,7 @@ fn expired(scene: &Scene<'_>) -> String {
     } else if early <= 0.0 || scene.is_off(Measure::Early) {
         "early_refresh(1.0) reloads before expiry; or a longer stale_for".into()
     } else {
-        "stale cover is too short, or this value's own TTL has none: stale_for".into()
+        "raise stale_for: this value's stale cover is too short".into()
     }
 }
 
