@@ -29,7 +29,7 @@ use crate::entry::{Entry, Stored};
 use crate::flight::table::Table;
 use crate::gate::Gate;
 use crate::ghost::Ghosts;
-use crate::herd::Herds;
+use crate::herd::{Cover, Herds};
 use crate::hotkeys::{HotKeys, Seen};
 use crate::key::{Key, KeyNames};
 use crate::measures::Measures;
@@ -126,7 +126,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     /// Counts a value that is answered past freshness.
-    pub(crate) fn count_stale(&self, entry: &Entry<V>, reason: StaleReason, now: Moment) {
+    pub(crate) fn count_stale<Q>(&self, key: &Q, entry: &Entry<V>, reason: StaleReason, now: Moment)
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
         let stamps = &entry.stamps;
         let bounds = stamps.bounds();
         // L4, checked where values leave: nothing beyond its last bound.
@@ -134,6 +138,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             self.account.law_violations.fetch_add(1, Relaxed);
         }
         self.account.stale_served(reason, now.saturating_sub(bounds.soft));
+        match reason {
+            StaleReason::Cooling | StaleReason::Error | StaleReason::Rejected => {
+                let cover = Cover { hash: self.hash(key), born: stamps.born, last: bounds.last };
+                self.herds.covered(&self.name, cover, now, || self.names.show(&key.to_owned()));
+            }
+            StaleReason::Revalidating | StaleReason::SoftTimeout | StaleReason::LeaseHeld => {}
+        }
     }
 
     pub(crate) fn is_closed(&self) -> bool {

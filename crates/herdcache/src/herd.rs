@@ -6,6 +6,7 @@
 
 mod conditions;
 mod hot;
+mod near;
 mod window;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -23,6 +24,8 @@ use crate::clock::{Moment, nanos};
 use crate::events;
 
 use conditions::Watch;
+pub(crate) use near::Cover;
+use near::Near;
 
 /// Looks are at least this far apart.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -99,6 +102,7 @@ pub(crate) struct Herds {
     book: Mutex<Book>,
     /// Herds in progress.
     flying: AtomicUsize,
+    near: Near,
 }
 
 /// Herds in progress, and when the last herd of each key ended.
@@ -128,6 +132,7 @@ impl Herds {
             watch: Mutex::new(Watch::new(now)),
             book: Mutex::new(Book::default()),
             flying: AtomicUsize::new(0),
+            near: Near::default(),
         }
     }
 
@@ -143,6 +148,7 @@ impl Herds {
         }
         let depth = self.watch.lock().depth(now);
         let sample = sample(depth);
+        self.near.look(&sample.subject, now);
         self.watch.lock().look(&sample);
     }
 
@@ -153,7 +159,18 @@ impl Herds {
         // Counted outside the book's lock: the table has locks of its own.
         let mut active: Vec<Event> = flying.into_iter().map(|(hash, event)| with_crowd(event, crowd(hash))).collect();
         active.extend(self.watch.lock().active());
+        active.extend(self.near.active());
         active
+    }
+
+    /// A value past freshness was answered after a failed load.
+    pub(crate) fn covered(&self, subject: &str, cover: Cover, now: Moment, key: impl FnOnce() -> String) {
+        self.near.served(subject, cover, now, key);
+    }
+
+    /// A load of the key of this hash was stored.
+    pub(crate) fn refreshed(&self, subject: &str, hash: u64, now: Moment) {
+        self.near.refreshed(subject, hash, now);
     }
 
     /// A key draws a crowd: tells a herd once it is one.

@@ -125,7 +125,7 @@ where
             Some(load) => self.core.refresh(self.key, &stored, FlightTrigger::Stale, policy, load).reason(),
             None => StaleReason::Revalidating,
         };
-        self.core.count_stale(&entry, reason, now);
+        self.core.count_stale(self.key, &entry, reason, now);
         Poll::Ready(Ok(Some(Answer::new(entry, Outcome::Stale, now))))
     }
 
@@ -295,7 +295,7 @@ where
             Freshness::Reserve | Freshness::Expired => Outcome::Reserve,
         };
         if outcome != Outcome::Hit {
-            self.core.count_stale(&entry, reason, now);
+            self.core.count_stale(self.key, &entry, reason, now);
         }
         request.end(outcome);
         Answer::new(entry, outcome, now)

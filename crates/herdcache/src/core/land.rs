@@ -168,6 +168,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let brought = matches!(end, FlightEnd::Loaded | FlightEnd::Absent | FlightEnd::Discarded);
         self.hot.loaded(flight.hash, joined, if brought { took_ns } else { 0 });
         self.note_landed(flight, took_ns, waiters, end);
+        if end == FlightEnd::Loaded {
+            self.herds.refreshed(&self.name, flight.hash, now);
+        }
         if self.herds.is_flying(flight.hash) {
             let landed =
                 Landed { started: flight.started, deadline: flight.deadline, most_waiting: flight.most_waiting(), end };

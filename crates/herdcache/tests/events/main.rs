@@ -3,6 +3,7 @@
 //! A process of its own: the ring of events and its rate limit belong to the process, and the other tests fill them.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails there")]
 
+mod cover;
 mod herds;
 mod hot;
 mod privacy;
