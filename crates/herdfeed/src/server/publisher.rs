@@ -20,19 +20,29 @@ use crate::server::{Listen, Source};
 /// most [`Limits::farewell`] beyond a call of the source that is running) and
 /// removes the socket.
 ///
-/// ```no_run
+/// ```
 /// use std::sync::Arc;
+/// use herdfeed::hello::{Clock, Hello, Process, VERSION};
 /// use herdfeed::server::{Batch, Listen, Publisher, Source};
-/// # fn hello() -> herdfeed::Hello { unimplemented!() }
 /// struct Quiet;
 /// impl Source for Quiet {
-///     fn hello(&self) -> herdfeed::Hello { hello() }
+///     fn hello(&self) -> Hello {
+///         let process = Process { service: "api".into(), pid: std::process::id(), ..Process::default() };
+///         let (caps, caches, gates) = (vec![], vec![], vec![]);
+///         let lib = "example 1.0".into();
+///         Hello { v: VERSION, min: VERSION[0], lib, process, clock: Clock::default(), caps, caches, gates }
+///     }
 ///     fn snapshot(&self) -> herdfeed::Snapshot { herdfeed::Snapshot::default() }
 ///     fn events(&self, since: u64, _most: usize) -> Batch { Batch { next: since, ..Batch::default() } }
 /// }
-/// let path = herdfeed::socket::default_path("api");
+/// # let folder = std::env::temp_dir().join(format!("herdfeed-example-{}", std::process::id()));
+/// # std::fs::create_dir_all(&folder)?;
+/// # #[cfg(unix)] std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+/// # let path = folder.join("api.sock"); // a service takes herdfeed::socket::default_path("api")
 /// let publisher = Publisher::start(Listen::Unix(path), Arc::new(Quiet))?;
-/// let _where = publisher.address();
+/// assert!(publisher.address().to_string().ends_with("api.sock"));
+/// # drop(publisher);
+/// # std::fs::remove_dir_all(&folder)?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]
