@@ -151,11 +151,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     fn deliver(&self, flight: &Arc<Flight<K, V, E>>, landing: Landing<V, E>, end: FlightEnd) {
         // S2: what is told below meets the application's code (clones and drops of keys); if that panics,
         // the landing happens as the stack unwinds.
-        let _lander = Lander { flight, landing: Some(landing) };
+        let _lander = Lander { core: self, flight, landing: Some(landing), end };
         let now = clock::exact();
         let took_ns = now.saturating_sub(flight.started);
         let waiters = flight.waiting();
-        self.account.flights.add(end);
         self.account.flight.record(took_ns);
         if let Some(result) = refresh_result(flight.trigger, end) {
             self.account.refreshes.add(result);
@@ -203,17 +202,23 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 }
 
-/// Lands its flight when dropped.
-struct Lander<'a, K, V: Send + Sync + 'static, E> {
+/// Counts its flight's end when dropped, and lands it.
+///
+/// X1: the count is the last that is written of an end, so that a shutdown which sees it leaves nothing untold.
+struct Lander<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> {
+    core: &'a Core<K, V, E, S>,
     flight: &'a Flight<K, V, E>,
     landing: Option<Landing<V, E>>,
+    end: FlightEnd,
 }
 
-impl<K, V: Send + Sync + 'static, E> Drop for Lander<'_, K, V, E> {
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Drop for Lander<'_, K, V, E, S> {
     fn drop(&mut self) {
+        self.core.account.flights.add(self.end);
         if let Some(landing) = self.landing.take() {
             self.flight.land(landing);
         }
+        self.core.quiet.notify_waiters();
     }
 }
 

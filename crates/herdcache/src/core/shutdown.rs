@@ -21,7 +21,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 let told = self.quiet.notified();
                 tokio::pin!(told);
                 told.as_mut().enable();
-                if self.table.len() == 0 {
+                if self.is_quiet() {
                     break;
                 }
                 told.await;
@@ -30,6 +30,15 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if tokio::time::timeout(limit, quiet).await.is_err() {
             self.close_flights();
         }
+    }
+
+    /// Whether no load runs and every flight's end is in the account.
+    ///
+    /// The table alone does not tell: a flight leaves it just before its end is counted. Ends are read first, so that
+    /// a flight that opens and lands between the two reads cannot hide one that has not.
+    fn is_quiet(&self) -> bool {
+        let ends = self.account.flights.total();
+        self.table.len() == 0 && ends == self.account.flight_starts.total()
     }
 
     /// Lands every flight as closed. Loads that cannot be stopped go on without one.
