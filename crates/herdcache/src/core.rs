@@ -8,6 +8,7 @@ pub(crate) mod join;
 mod land;
 mod landed;
 pub(crate) mod refresh;
+mod samples;
 mod shutdown;
 mod snapshot;
 mod write;
@@ -25,6 +26,7 @@ use tokio::sync::Notify;
 use crate::account::{Account, Sample, tick};
 use crate::clock::{self, Moment};
 use crate::config::Settings;
+use crate::cooling::Windows;
 use crate::entry::{Entry, Stored};
 use crate::flight::table::Table;
 use crate::gate::Gate;
@@ -37,6 +39,7 @@ use crate::origin::call::Errand;
 use crate::store::moka::MokaStore;
 use crate::store::{Leavings, Store};
 use landed::LandedRing;
+use samples::Samples;
 
 /// The store that caches use.
 pub(crate) type LocalStore<K, V> = MokaStore<K, V>;
@@ -56,6 +59,7 @@ pub(crate) struct Core<K, V: Send + Sync + 'static, E, S = LocalStore<K, V>> {
     leavings: Arc<Leavings>,
     hasher: RandomState,
     landed: LandedRing<K>,
+    samples: Samples,
     closed: AtomicBool,
     /// Told when a flight's load has ended, for those who wait for quiet.
     quiet: Notify,
@@ -70,12 +74,14 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let leavings = Arc::new(Leavings { account: Arc::clone(&account), ghosts: Ghosts::default() });
         let hasher = RandomState::default();
         let now = clock::exact();
+        let windows = Windows { base: settings.cooling_base, cap: settings.cooling_cap };
         Self {
             store: S::new(settings.capacity, hasher.clone(), Arc::clone(&leavings)),
-            table: Table::new(settings.max_flights),
+            table: Table::new(settings.max_flights, windows),
             herds: Herds::new(now),
             hot: HotKeys::new(now),
             landed: LandedRing::default(),
+            samples: Samples::default(),
             closed: AtomicBool::new(false),
             quiet: Notify::new(),
             name,

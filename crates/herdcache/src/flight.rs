@@ -19,6 +19,7 @@ use tokio::task::AbortHandle;
 
 use crate::clock::Moment;
 use crate::entry::{Entry, Stored};
+use crate::measures::Policy;
 use crate::origin::call::Call;
 
 pub(crate) use landing::Landing;
@@ -33,6 +34,8 @@ pub(crate) struct Flight<K, V: Send + Sync + 'static, E> {
     pub(crate) cause: Option<MissCause>,
     pub(crate) started: Moment,
     pub(crate) deadline: Moment,
+    /// O1: the measures that were on when it opened.
+    pub(crate) policy: Policy,
     /// What the store held when the flight was registered, for those whom the load fails.
     previous: OnceLock<Stored<V>>,
     /// L5: the key was changed since; `previous` may not be answered any more.
@@ -49,6 +52,8 @@ pub(crate) struct Flight<K, V: Send + Sync + 'static, E> {
     watched: AtomicBool,
     /// Whether its one end has been claimed.
     ended: AtomicBool,
+    /// Whether its start was told as an event.
+    told: AtomicBool,
     call: OnceLock<Arc<Call>>,
     /// When the origin call must be over; 0 before it starts.
     pub(crate) call_deadline: AtomicU64,
@@ -99,13 +104,14 @@ pub(crate) struct Opening<K> {
     pub(crate) cause: Option<MissCause>,
     pub(crate) started: Moment,
     pub(crate) deadline: Moment,
+    pub(crate) policy: Policy,
     /// The runtime that it opens on; 0 if on none.
     pub(crate) home: u64,
 }
 
 impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
     pub(crate) fn new(opening: Opening<K>) -> Self {
-        let Opening { id, key, hash, trigger, cause, started, deadline, home } = opening;
+        let Opening { id, key, hash, trigger, cause, started, deadline, policy, home } = opening;
         Self {
             id,
             key,
@@ -114,6 +120,7 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
             cause,
             started,
             deadline,
+            policy,
             home,
             previous: OnceLock::new(),
             outdated: AtomicBool::new(false),
@@ -124,6 +131,7 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
             crew: Mutex::new(Crew::default()),
             watched: AtomicBool::new(false),
             ended: AtomicBool::new(false),
+            told: AtomicBool::new(false),
             call: OnceLock::new(),
             call_deadline: AtomicU64::new(0),
             may_start: Notify::new(),
@@ -320,6 +328,16 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
             0 => self.deadline,
             call => call,
         }
+    }
+
+    /// Its start is told as an event, so its end will be.
+    pub(crate) fn set_told(&self) {
+        self.told.store(true, Relaxed);
+    }
+
+    /// Whether its start was told as an event.
+    pub(crate) fn was_told(&self) -> bool {
+        self.told.load(Relaxed)
     }
 
     /// Whether its end has been claimed.

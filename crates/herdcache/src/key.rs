@@ -15,8 +15,7 @@ use siphasher::sip::SipHasher24;
 /// The serialised form is only used to show the key (as a hash, unless the
 /// application opts in) and, later, in the shared tier.
 ///
-/// A key's `Eq` and `Hash` run under locks of the cache and must not call it. Nor must its `Drop`: the
-/// store lets go of keys while such a lock is held.
+/// A key's `Eq` and `Hash` run under locks of the cache and must not call it. Its `Clone` and `Drop` may.
 pub trait Key: Hash + Eq + Clone + serde::Serialize + Send + Sync + 'static {}
 
 impl<K: Hash + Eq + Clone + serde::Serialize + Send + Sync + 'static> Key for K {}
@@ -134,11 +133,45 @@ impl std::io::Write for Hashed {
     }
 }
 
+/// The key's JSON text, a string without its quotes; no more of it than can be shown is ever made.
 fn plain<K: Key>(key: &K) -> String {
-    match serde_json::to_value(key) {
-        Ok(serde_json::Value::String(text)) => text,
-        Ok(other) => other.to_string(),
-        Err(_) => unwritable(key),
+    let mut text = Cut(Vec::with_capacity(32));
+    match serde_json::to_writer(&mut text, key) {
+        Ok(()) => {}
+        // Full: what is there is the beginning.
+        Err(error) if error.is_io() => {}
+        Err(_) => return unwritable(key),
+    }
+    let whole = text.0.len() < LONGEST;
+    let text = String::from_utf8_lossy(&text.0);
+    if !text.starts_with('"') {
+        return text.into_owned();
+    }
+    if whole {
+        return serde_json::from_str(&text).unwrap_or_else(|_| text.into_owned());
+    }
+    // Cut within the string: close it behind its last whole character, so that escapes are read as such.
+    let ends = (text.len().saturating_sub(12)..=text.len()).rev().filter(|end| text.is_char_boundary(*end));
+    let closed = ends.filter_map(|end| serde_json::from_str::<String>(&format!("{}\"", &text[..end])).ok());
+    closed.into_iter().next().unwrap_or_else(|| text[1..].to_owned())
+}
+
+/// The longest JSON text that is made of a key to show it: 120 characters of 12 bytes as escapes, and quotes.
+const LONGEST: usize = SHOWN * 12 + 2;
+
+/// A writer that takes [`LONGEST`] bytes and then refuses.
+struct Cut(Vec<u8>);
+
+impl std::io::Write for Cut {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let taken = bytes.len().min(LONGEST - self.0.len());
+        self.0.extend_from_slice(&bytes[..taken]);
+        // Nothing taken ends the writing with an error.
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 
@@ -206,7 +239,30 @@ mod tests {
     #[test]
     fn l7_long_keys_are_cut() {
         let names = KeyNames::<String>::new("c", KeyView::Plain);
-        let shown = names.show(&"é".repeat(10_000));
+        for text in ["é", "\u{1}", "a", "\"", "\\", "🦀"] {
+            let shown = names.show(&text.repeat(10_000));
+            assert_eq!(shown, text.repeat(SHOWN) + "…");
+        }
+        let names = KeyNames::<Vec<String>>::new("c", KeyView::Plain);
+        let shown = names.show(&vec!["é".to_owned(); 10_000]);
         assert_eq!(shown.chars().count(), SHOWN + 1);
+        assert!(shown.starts_with("[\"é\",\"é\""), "{shown}");
+    }
+
+    /// L7: no more of a key is written than can be shown.
+    #[test]
+    fn l7_a_huge_key_is_not_written_whole() {
+        #[derive(Clone, PartialEq, Eq, Hash)]
+        struct Huge;
+        static WRITTEN: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        impl serde::Serialize for Huge {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let pieces = (0..1_000_000).inspect(|_| _ = WRITTEN.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
+                serializer.collect_seq(pieces)
+            }
+        }
+        assert!(KeyNames::<Huge>::new("c", KeyView::Plain).show(&Huge).starts_with("[0,1,2,"));
+        let written = WRITTEN.load(std::sync::atomic::Ordering::Relaxed);
+        assert!(written < 1_000, "{written}");
     }
 }

@@ -11,7 +11,8 @@
 //! the inner cache a gate of its own. A loader that asks for its own key gets `Reentrant`; a cycle over
 //! two callers cannot be seen and ends at the flight deadline.
 //!
-//! **Runtimes.** Loads that wait need a tokio runtime with its timers enabled (`enable_time` or `enable_all`).
+//! **Runtimes.** Loads that wait need a tokio runtime with its timers enabled (`enable_time` or `enable_all`);
+//! elsewhere they fail as `Contract`, which says so.
 //! A loader that blocks before its first await blocks its own caller; the other callers and the key are
 //! freed at the deadline all the same.
 

@@ -2,6 +2,7 @@
 //!
 //! Holds weak handles only: nothing is kept alive by being listed.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
@@ -38,7 +39,7 @@ static SNAPSHOTS: AtomicU64 = AtomicU64::new(0);
 pub(crate) fn add_cache<C: Observed + 'static>(name: &str, build: impl FnOnce(String) -> Arc<C>) -> Arc<C> {
     let mut registry = REGISTRY.lock();
     registry.caches.retain(|(_, cache)| cache.strong_count() > 0);
-    let free = free_name(name, |name| registry.caches.iter().any(|(taken, _)| taken == name));
+    let free = free_name(name, registry.caches.iter().map(|(taken, _)| taken));
     let cache = build(free.clone());
     let listed: Arc<dyn Observed> = Arc::<C>::clone(&cache);
     registry.caches.push((free.clone(), Arc::downgrade(&listed)));
@@ -54,17 +55,19 @@ pub(crate) fn add_cache<C: Observed + 'static>(name: &str, build: impl FnOnce(St
 pub(crate) fn add_gate<G: ObservedGate + 'static>(name: &str, build: impl FnOnce(String) -> Arc<G>) -> Arc<G> {
     let mut registry = REGISTRY.lock();
     registry.gates.retain(|(_, gate)| gate.strong_count() > 0);
-    let free = free_name(name, |name| registry.gates.iter().any(|(taken, _)| taken == name));
+    let free = free_name(name, registry.gates.iter().map(|(taken, _)| taken));
     let gate = build(free.clone());
     let listed: Arc<dyn ObservedGate> = Arc::<G>::clone(&gate);
     registry.gates.push((free, Arc::downgrade(&listed)));
     gate
 }
 
-fn free_name(name: &str, taken: impl Fn(&str) -> bool) -> String {
+fn free_name<'a>(name: &str, taken: impl Iterator<Item = &'a String>) -> String {
+    // Collected once: a service that builds a cache per request has thousands of one name.
+    let taken: HashSet<&str> = taken.map(String::as_str).collect();
     let mut free = name.to_owned();
     let mut number = 1_u32;
-    while taken(&free) {
+    while taken.contains(free.as_str()) {
         number += 1;
         free = format!("{name}~{number}");
     }

@@ -4,6 +4,7 @@
 //! is generic over it, and two stores implement it. A store tells each entry that
 //! leaves exactly once, with a word on whether room or a writer asked for it.
 
+mod kept;
 pub(crate) mod moka;
 #[cfg(test)]
 pub(crate) mod quick;

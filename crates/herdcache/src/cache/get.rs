@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use herdfeed::{FlightRole, FlightTrigger, Measure, Outcome, StaleReason};
 
-use super::wait::{Ended, Wait};
+use super::wait::{Ended, Limits, Wait};
 use crate::account::Quick;
 use crate::answer::Answer;
 use crate::clock::{self, Moment};
@@ -25,8 +25,10 @@ use crate::flight::{Flight, Landing};
 use crate::freshness::{Freshness, refresh_early};
 use crate::hotkeys::Seen;
 use crate::key::Key;
+use crate::measures::Policy;
 use crate::origin::{LoadContext, LoadFuture};
 use crate::request::Request;
+use crate::runtime;
 use crate::store::Store;
 
 /// One read.
@@ -35,6 +37,8 @@ pub(super) struct Get<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'st
     key: &'a Q,
     limit: Option<Duration>,
     load: Option<L>,
+    /// O1: the measures that are on, read once, when the request leaves the hit path.
+    policy: Policy,
     stage: Stage<'a, K, V, E>,
 }
 
@@ -60,7 +64,7 @@ where
     L: FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
 {
     pub(super) fn new(core: &'a Arc<Core<K, V, E>>, limit: Option<Duration>, key: &'a Q, load: L) -> Self {
-        Self { core, key, limit, load: Some(load), stage: Stage::Start }
+        Self { core, key, limit, load: Some(load), policy: Policy::FULL, stage: Stage::Start }
     }
 
     /// Looks up and judges: everything that needs no flight ends here.
@@ -116,7 +120,7 @@ where
     fn stale(&mut self, entry: Arc<Entry<V>>, now: Moment, cx: &mut Context<'_>) -> Poll<Got<V, E>> {
         let policy = self.core.measures.read();
         if !policy.has(Measure::Stale) {
-            return self.missing(Some(&Stored::Value(entry)), now, cx);
+            return self.missing_under(policy, Some(&Stored::Value(entry)), now, cx);
         }
         let shard = self.core.sample(self.key, || Seen::Stale, now);
         self.core.account.quick(shard, Quick::Stale);
@@ -133,6 +137,17 @@ where
     #[cold]
     #[inline(never)]
     fn missing(&mut self, found: Option<&Stored<V>>, now: Moment, cx: &mut Context<'_>) -> Poll<Got<V, E>> {
+        self.missing_under(self.core.measures.read(), found, now, cx)
+    }
+
+    fn missing_under(
+        &mut self,
+        policy: Policy,
+        found: Option<&Stored<V>>,
+        now: Moment,
+        cx: &mut Context<'_>,
+    ) -> Poll<Got<V, E>> {
+        self.policy = policy;
         self.core.sample(self.key, || Seen::Missing, now);
         let request = Request::begin(&self.core.account);
         self.board(request, found, Attempt::First, cx)
@@ -147,7 +162,7 @@ where
     ) -> Poll<Got<V, E>> {
         let core = self.core;
         let hash = core.hash(self.key);
-        let policy = core.measures.read();
+        let policy = self.policy;
         let cause = core.cause(hash, found);
         let asked = Want { key: self.key, hash, policy, cause };
         let turn = core.join(&asked, cx.waker());
@@ -160,14 +175,14 @@ where
         match turn {
             Turn::Lead(flight, slot) => {
                 let (seat, began) = ((request, Arc::clone(&flight)), flight.started);
-                let wait = Wait::new(core, seat, slot, FlightRole::Leader, began, self.limit);
+                let wait = Wait::new(core, seat, slot, FlightRole::Leader, began, self.limits());
                 if let Some(load) = self.load.take() {
-                    core.launch(&flight, policy, load);
+                    core.launch(&flight, load);
                 }
                 self.wait(wait, attempt, cx)
             }
             Turn::Wait { flight, slot, began, .. } => {
-                let wait = Wait::new(core, (request, flight), slot, FlightRole::Waiter, began, self.limit);
+                let wait = Wait::new(core, (request, flight), slot, FlightRole::Waiter, began, self.limits());
                 self.wait(wait, attempt, cx)
             }
             Turn::Cooling { last, retry_in } => {
@@ -183,6 +198,12 @@ where
             Turn::Closed => Poll::Ready(self.instead(request, found, StaleReason::Rejected, GetError::Closed)),
             Turn::Recheck(stored) => Poll::Ready(Ok(Self::rechecked(request, stored))),
         }
+    }
+
+    /// What this caller waits for at most.
+    fn limits(&self) -> Limits {
+        let soft = self.core.settings.soft_timeout.filter(|_| self.policy.has(Measure::Stale));
+        Limits { soft, give_up: self.limit }
     }
 
     /// S3: another flight landed between this caller's look and its turn.
@@ -224,6 +245,10 @@ where
             Ended::Landed => self.landed(request, &flight, (role, attempt), now, cx),
             Ended::Soft(entry) => Poll::Ready(Ok(Some(self.serve_old(request, entry, StaleReason::SoftTimeout)))),
             Ended::Limit(limit) => Poll::Ready(refuse(request, GetError::WaitTimeout { limit })),
+            Ended::NoTimers => {
+                let failure = Failure::Contract { what: runtime::NEEDED };
+                Poll::Ready(self.instead(request, flight.reserve(), StaleReason::Error, GetError::Failed(failure)))
+            }
         }
     }
 
@@ -280,7 +305,7 @@ where
     ) -> Got<V, E> {
         if let Some(Stored::Value(entry)) = previous {
             let usable = entry.stamps.judge(clock::exact()) < Freshness::Expired;
-            if usable && self.core.measures.read().has(Measure::Stale) {
+            if usable && self.policy.has(Measure::Stale) {
                 return Ok(Some(self.serve_old(request, Arc::clone(entry), reason)));
             }
         }

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use herdfeed::{FlightRole, Measure};
-use tokio::runtime::Handle;
+use herdfeed::FlightRole;
 use tokio::time::Sleep;
 
 use crate::clock::{self, Moment};
@@ -44,12 +43,30 @@ enum Known {
 /// What a waiter holds on to until it leaves.
 pub(super) type Seat<'a, K, V, E> = (Request<'a>, Arc<Flight<K, V, E>>);
 
-/// Limits of the caller's own.
+/// How long a caller waits at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// F5: then an older permitted value is answered.
+    pub(super) soft: Option<Duration>,
+    /// Then the caller gives up.
+    pub(super) give_up: Option<Duration>,
+}
+
+/// Limits of the caller's own, running.
 struct Timers {
     /// F5: then an older permitted value is answered.
     soft: Option<Pin<Box<Sleep>>>,
     /// Then the caller gives up.
     limit: Option<(Duration, Pin<Box<Sleep>>)>,
+    /// Whether there are any where this caller waits.
+    clock: Clock,
+}
+
+/// What a caller's limits are kept by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Clock {
+    Runtime,
+    Missing,
 }
 
 /// How a wait ended.
@@ -60,6 +77,8 @@ pub(super) enum Ended<V: Send + Sync + 'static> {
     Soft(Arc<Entry<V>>),
     /// The caller's own limit passed.
     Limit(Duration),
+    /// The caller has a limit and nothing here can keep it.
+    NoTimers,
 }
 
 impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K, V, E> {
@@ -69,18 +88,15 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
         slot: Slot,
         role: FlightRole,
         began: Moment,
-        limit: Option<Duration>,
+        limits: Limits,
     ) -> Self {
-        let soft = core.settings.soft_timeout.filter(|_| seat.1.previous_entry().is_some());
+        let soft = limits.soft.filter(|_| seat.1.previous_entry().is_some());
         // A waiter has just left the waker of this very poll; the leader has left none yet.
         let waker = match role {
             FlightRole::Leader => Known::Older,
             FlightRole::Waiter => Known::Newest,
         };
-        let mut wait = Self { core, seat: Some(seat), slot, role, waker, began, timers: None };
-        // Made when the wait exists: a runtime without timers panics here, and the place must be given back.
-        wait.timers = Timers::new(soft, limit);
-        wait
+        Self { core, seat: Some(seat), slot, role, waker, began, timers: Timers::new(Limits { soft, ..limits }) }
     }
 
     pub(super) fn role(&self) -> FlightRole {
@@ -99,13 +115,13 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
             return Poll::Ready(Ended::Landed);
         }
         if let Some(timers) = &mut self.timers {
-            if let Some(ended) = timers.poll(cx, || older(self.core, flight)) {
+            if let Some(ended) = timers.poll(cx, || older(flight)) {
                 return Poll::Ready(ended);
             }
         }
         // S7: a load that is polled in place, or on a runtime that nobody drives, has no watch that
         // works; whoever waits for it sets one.
-        if let Some((runtime, here)) = runtime::here() {
+        if let Some((runtime, here)) = runtime::with_timers() {
             if flight.wants_watch(here) {
                 self.core.watch(flight, &runtime);
             }
@@ -139,24 +155,23 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Drop for Wait<'
 }
 
 /// The older value that a soft timeout may answer, if it still may be.
-fn older<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static>(
-    core: &Core<K, V, E>,
-    flight: &Flight<K, V, E>,
-) -> Option<Arc<Entry<V>>> {
+fn older<K, V: Send + Sync + 'static, E>(flight: &Flight<K, V, E>) -> Option<Arc<Entry<V>>> {
     let entry = flight.previous_entry()?;
-    let usable = entry.stamps.judge(clock::exact()) < Freshness::Expired;
-    (usable && core.measures.read().has(Measure::Stale)).then(|| Arc::clone(entry))
+    (entry.stamps.judge(clock::exact()) < Freshness::Expired).then(|| Arc::clone(entry))
 }
 
 impl Timers {
-    fn new(soft: Option<Duration>, limit: Option<Duration>) -> Option<Box<Self>> {
-        if soft.is_none() && limit.is_none() {
+    fn new(limits: Limits) -> Option<Box<Self>> {
+        let Limits { soft, give_up } = limits;
+        if soft.is_none() && give_up.is_none() {
             return None;
         }
-        // Without a runtime there are no timers; the load itself then ends with that very reason.
-        Handle::try_current().ok()?;
+        if runtime::with_timers().is_none() {
+            return Some(Box::new(Self { soft: None, limit: None, clock: Clock::Missing }));
+        }
         let sleep = |duration| Box::pin(tokio::time::sleep(duration));
-        Some(Box::new(Self { soft: soft.map(sleep), limit: limit.map(|limit| (limit, sleep(limit))) }))
+        let limit = give_up.map(|limit| (limit, sleep(limit)));
+        Some(Box::new(Self { soft: soft.map(sleep), limit, clock: Clock::Runtime }))
     }
 
     fn poll<V: Send + Sync + 'static>(
@@ -164,6 +179,9 @@ impl Timers {
         cx: &mut Context<'_>,
         older: impl FnOnce() -> Option<Arc<Entry<V>>>,
     ) -> Option<Ended<V>> {
+        if self.clock == Clock::Missing {
+            return Some(Ended::NoTimers);
+        }
         if self.soft.as_mut().is_some_and(|soft| soft.as_mut().poll(cx).is_ready()) {
             self.soft = None;
             if let Some(entry) = older() {

@@ -25,9 +25,9 @@ use crate::flight::{Flight, Landing};
 use crate::gate::{Admission, Place};
 use crate::key::Key;
 use crate::loaded::Loaded;
-use crate::measures::Policy;
 use crate::origin::call::{self, Call, Part, Ticket, Within, may_poll_in_place};
 use crate::origin::{LoadContext, LoadFuture};
+use crate::runtime;
 use crate::store::Store;
 
 /// The registration of a load: dropped, it leaves the table, and lands the flight if nothing else has.
@@ -57,15 +57,14 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     pub(crate) fn launch(
         self: &Arc<Self>,
         flight: &Arc<Flight<K, V, E>>,
-        policy: Policy,
         start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
     ) {
         let pilot = self.pilot(flight, call::current());
         // The flight was opened just now.
-        match pilot.pass(policy, flight.started) {
+        match pilot.pass(flight.started) {
             Pass::Now(ticket) => pilot.fly_in_place(ticket, flight.started, start),
             Pass::Queue(place) => pilot.spawn_with(start, |pilot, load| pilot.fly_queued(place, load)),
-            Pass::Held => pilot.spawn_with(start, move |pilot, load| pilot.fly_held(policy, load)),
+            Pass::Held => pilot.spawn_with(start, Pilot::fly_held),
             Pass::Refused(reason) => pilot.reject(reason),
         }
     }
@@ -82,11 +81,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 }
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Pilot<K, V, E, S> {
-    fn pass(&self, policy: Policy, now: Moment) -> Pass {
+    fn pass(&self, now: Moment) -> Pass {
         if self.flight.is_held() {
             return Pass::Held;
         }
-        if !policy.has(Measure::Permits) {
+        if !self.flight.policy.has(Measure::Permits) {
             return Pass::Now(Ticket::Free);
         }
         if let Some(ticket) = self.call.parents_ticket() {
@@ -169,8 +168,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let Ok(runtime) = Handle::try_current() else {
-            return self.end_early(Failure::Contract { what: "a load that waits needs a tokio runtime" });
+        let Some((runtime, _)) = runtime::with_timers() else {
+            return self.end_early(Failure::Contract { what: runtime::NEEDED });
         };
         let flight = Arc::clone(&self.flight);
         let core = Arc::clone(&self.core);
@@ -200,7 +199,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     /// L2: waits first until fewer than two older loads of the key run.
-    async fn fly_held(self, policy: Policy, load: LoadFuture<V, E>) {
+    async fn fly_held(self, load: LoadFuture<V, E>) {
         loop {
             let told = self.flight.may_start.notified();
             if self.core.let_go(&self.flight) {
@@ -212,7 +211,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 return core.expire(&self.flight);
             }
         }
-        match self.pass(policy, clock::exact()) {
+        match self.pass(clock::exact()) {
             Pass::Now(ticket) => self.fly_watched(ticket, load).await,
             Pass::Queue(place) => self.fly_queued(place, load).await,
             Pass::Refused(reason) => self.reject(reason),
@@ -266,7 +265,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             self.core.account.discards.add(DiscardReason::TooOld);
             return None;
         };
-        let stored = self.core.stored(&loaded, now, now.saturating_sub(self.call.started()));
+        let stored = self.core.stored(&loaded, self.flight.policy, now, now.saturating_sub(self.call.started()));
         let end = match self.core.write_back(&self.flight, &stored, loaded.keep) {
             Written::Stored if absent => FlightEnd::Absent,
             Written::Stored => FlightEnd::Loaded,

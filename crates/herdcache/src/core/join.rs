@@ -128,7 +128,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let Some(place) = self.table.reserve(self.settings.max_flights) else {
             return Turn::Rejected(RejectReason::FlightsFull);
         };
-        let flight = self.flight(key, want.hash, FlightTrigger::Miss, Some(want.cause), now);
+        let flight = self.flight(key, want.hash, (FlightTrigger::Miss, Some(want.cause)), want.policy, now);
         // The leader waits like everyone else. Only this thread knows the flight, so there is room. The leader's own
         // waker takes the place of this one when it finds the load pending.
         let Joined::Waiting { slot, .. } = flight.join(Waker::noop().clone(), usize::MAX) else {
@@ -143,6 +143,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         };
         place.taken();
         self.account.flight_starts.add(FlightTrigger::Miss);
+        self.sample_start(&flight, now);
         if loads == 1 && matches!(want.cause, MissCause::Expired | MissCause::Invalidated) {
             self.account.keys_loading.fetch_add(1, Relaxed);
         }
@@ -216,8 +217,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         &self,
         key: K,
         hash: u64,
-        trigger: FlightTrigger,
-        cause: Option<MissCause>,
+        (trigger, cause): (FlightTrigger, Option<MissCause>),
+        policy: Policy,
         now: Moment,
     ) -> Arc<Flight<K, V, E>> {
         Arc::new(Flight::new(Opening {
@@ -228,6 +229,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             cause,
             started: now,
             deadline: now.saturating_add(nanos(self.settings.flight_deadline)),
+            policy,
             home: runtime::here().map_or(0, |(_, number)| number),
         }))
     }

@@ -11,7 +11,6 @@ use tokio::runtime::Handle;
 use super::Core;
 use super::landed::LandedFlight;
 use crate::clock;
-use crate::cooling::Windows;
 use crate::error::Failure;
 use crate::flight::{Flight, Landing};
 use crate::graveyard::Vigil;
@@ -73,13 +72,12 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     ) -> Option<Ending<'a, K, V, E, S>> {
         let claim = self.claim(flight)?;
         let key = flight.key.clone();
-        let windows = Windows { base: self.settings.cooling_base, cap: self.settings.cooling_cap };
         let now = clock::exact();
         let _vigil = Vigil::open();
         let mut shard = self.table.lock(flight.hash);
         // A superseded load says nothing about the key as it is now.
         if flight.doomed().is_none() {
-            let until = shard.cooling.failed(key, flight.hash, failure.clone(), now, windows);
+            let until = shard.cooling.failed(key, flight.hash, failure.clone(), now);
             if let Some(previous) = flight.previous() {
                 previous.stamps().cool_until(until);
             }
@@ -167,6 +165,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let brought = matches!(end, FlightEnd::Loaded | FlightEnd::Absent | FlightEnd::Discarded);
         self.hot.loaded(flight.hash, joined, if brought { took_ns } else { 0 });
         self.note_landed(flight, took_ns, waiters, end);
+        self.sample_end(flight, end, waiters, now);
         if end == FlightEnd::Loaded {
             self.herds.refreshed(&self.name, flight.hash, now);
         }

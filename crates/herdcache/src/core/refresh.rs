@@ -85,7 +85,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             self.account.refreshes.add(RefreshResult::SkippedNoPermit);
             return Refreshing::NoPermit;
         };
-        match self.open_refresh(key, stored, trigger) {
+        match self.open_refresh(key, stored, trigger, policy) {
             Opened::Pilot(pilot) => {
                 // From here on the flight gives the claim back, when it lands.
                 claim.hand_over();
@@ -101,14 +101,20 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     /// Registers the refresh, unless the key is being loaded already or the table is full.
-    fn open_refresh<Q>(self: &Arc<Self>, key: &Q, stored: &Stored<V>, trigger: FlightTrigger) -> Opened<K, V, E, S>
+    fn open_refresh<Q>(
+        self: &Arc<Self>,
+        key: &Q,
+        stored: &Stored<V>,
+        trigger: FlightTrigger,
+        policy: Policy,
+    ) -> Opened<K, V, E, S>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
         let Some(place) = self.table.reserve(self.settings.max_flights) else { return Opened::Full };
         let hash = self.hash(key);
-        let flight = self.flight(key.to_owned(), hash, trigger, None, clock::exact());
+        let flight = self.flight(key.to_owned(), hash, (trigger, None), policy, clock::exact());
         flight.set_previous(Some(stored.clone()));
         let opened = {
             let _vigil = Vigil::open();
@@ -126,6 +132,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
         place.taken();
         self.account.flight_starts.add(trigger);
+        self.sample_start(&flight, flight.started);
         // Nobody's nested load: the reader that noticed it may well be a loader.
         Opened::Pilot(self.pilot(&flight, None))
     }

@@ -21,6 +21,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         self.store.settle();
         let now = clock::exact();
         self.expire_overdue(now);
+        self.table.sweep(now);
         self.look_around(now);
         let account = &self.account;
         let (begun, outcomes) = account.requests();

@@ -19,6 +19,7 @@ use crate::freshness::Bounds;
 use crate::graveyard::Vigil;
 use crate::key::Key;
 use crate::loaded::{Keep, Loaded};
+use crate::measures::Policy;
 use crate::store::Store;
 
 /// What became of a load's value.
@@ -29,9 +30,9 @@ pub(super) enum Written {
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
     /// The store's form of a loaded value that arrived at `born`.
-    pub(super) fn stored(&self, loaded: &Loaded<V>, born: Moment, load_ns: u64) -> Stored<V> {
+    pub(super) fn stored(&self, loaded: &Loaded<V>, policy: Policy, born: Moment, load_ns: u64) -> Stored<V> {
         let ttl = loaded.ttl(&self.settings.ttl, self.settings.negative_ttl);
-        let jitter = if self.measures.read().has(Measure::Jitter) { self.settings.jitter } else { 0.0 };
+        let jitter = if policy.has(Measure::Jitter) { self.settings.jitter } else { 0.0 };
         let bounds = Bounds::new(born, &ttl, jitter, fastrand::f64());
         let stamps = Stamps::new(born, load_ns, bounds);
         // R1: what arrives stale, or nearly so, is not refreshed at every read.
@@ -74,7 +75,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// The application's own value: newer than every load in progress.
     pub(crate) fn insert(&self, key: K, loaded: &Loaded<V>) {
         let hash = self.hash(&key);
-        let stored = self.stored(loaded, clock::exact(), 0);
+        let stored = self.stored(loaded, self.measures.read(), clock::exact(), 0);
         let _vigil = Vigil::open();
         let mut shard = self.table.lock(hash);
         shard.doom(hash, &key, Doom::NewerWrite);

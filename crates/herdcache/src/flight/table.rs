@@ -17,7 +17,9 @@ use hashbrown::HashTable;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::{Doom, Flight};
-use crate::cooling::Cooling;
+use crate::clock::Moment;
+use crate::cooling::{Cooling, Windows};
+use crate::graveyard::Vigil;
 use crate::herd::Crowd;
 
 const SHARDS: usize = 64;
@@ -63,9 +65,9 @@ impl<K, V: Send + Sync + 'static, E> Row<K, V, E> {
 }
 
 impl<K: 'static, V: Send + Sync + 'static, E: 'static> Table<K, V, E> {
-    pub(crate) fn new(cooling_places: usize) -> Self {
+    pub(crate) fn new(cooling_places: usize, windows: Windows) -> Self {
         let each = cooling_places.div_ceil(SHARDS);
-        let shard = |_| Mutex::new(Shard { rows: HashTable::new(), cooling: Cooling::new(each) });
+        let shard = |_| Mutex::new(Shard { rows: HashTable::new(), cooling: Cooling::new(each, windows) });
         Self { shards: (0..SHARDS).map(shard).collect(), flights: AtomicUsize::new(0) }
     }
 
@@ -90,6 +92,14 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Table<K, V, E> {
     /// Flights whose load has not ended.
     pub(crate) fn len(&self) -> usize {
         self.flights.load(SeqCst)
+    }
+
+    /// Has every shard forget failures that no longer count.
+    pub(crate) fn sweep(&self, now: Moment) {
+        for shard in &self.shards {
+            let _vigil = Vigil::open();
+            shard.lock().cooling.sweep(now);
+        }
     }
 
     /// Shows every flight, shard by shard; `visit` must be short, it runs under the shard's lock.

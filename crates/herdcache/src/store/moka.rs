@@ -9,12 +9,13 @@ use foldhash::fast::RandomState;
 use moka::notification::RemovalCause as Notice;
 use moka::sync::Cache;
 
+use super::kept::{Kept, Probe};
 use super::{Leaving, Leavings, Store};
 use crate::entry::Stored;
 use crate::graveyard::Vigil;
 
 /// moka with our hasher, no TTL of its own, and a listener that only classes what leaves.
-pub(crate) struct MokaStore<K, V: Send + Sync + 'static>(Cache<K, Stored<V>, RandomState>);
+pub(crate) struct MokaStore<K: 'static, V: Send + Sync + 'static>(Cache<Kept<K>, Stored<V>, RandomState>);
 
 impl<K, V> Store<K, V> for MokaStore<K, V>
 where
@@ -25,7 +26,7 @@ where
 
     fn new(capacity: u64, hasher: RandomState, leavings: Arc<Leavings>) -> Self {
         let keys = hasher.clone();
-        let listener = move |key: Arc<K>, stored: Stored<V>, notice: Notice| {
+        let listener = move |key: Arc<Kept<K>>, stored: Stored<V>, notice: Notice| {
             let leaving = match notice {
                 Notice::Explicit => Leaving::Removed,
                 Notice::Replaced => Leaving::Overwritten,
@@ -46,12 +47,12 @@ where
     {
         // A read may run maintenance, which drops what was evicted.
         let _vigil = Vigil::open();
-        self.0.get(key)
+        self.0.get(&Probe(key))
     }
 
     fn put(&self, key: K, stored: Stored<V>) {
         let _vigil = Vigil::open();
-        self.0.insert(key, stored);
+        self.0.insert(Kept::new(key), stored);
     }
 
     fn remove<Q: Hash + Eq + ?Sized>(&self, key: &Q)
@@ -59,7 +60,7 @@ where
         K: Borrow<Q>,
     {
         let _vigil = Vigil::open();
-        self.0.invalidate(key);
+        self.0.invalidate(&Probe(key));
     }
 
     fn len(&self) -> u64 {
@@ -74,7 +75,9 @@ where
     #[cfg(feature = "lab")]
     fn each(&self, visit: &mut dyn FnMut(&K, &Stored<V>)) {
         for (key, stored) in &self.0 {
-            visit(&key, &stored);
+            if let Some(key) = key.key() {
+                visit(key, &stored);
+            }
         }
     }
 }

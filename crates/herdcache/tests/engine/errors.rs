@@ -144,7 +144,7 @@ fn a5_without_a_runtime_a_waiting_load_is_a_contract_breach() {
     assert_eq!(*answer, 5);
     let Poll::Ready(Err(error)) = poll(2, |_| Box::pin(std::future::pending())) else { panic!("refused at once") };
     assert!(matches!(error, GetError::Failed(Failure::Contract { .. })), "{error:?}");
-    let text = "a load that waits needs a tokio runtime".to_owned();
+    let text = "waiting for a load needs a tokio runtime with timers: build it with enable_time()".to_owned();
     assert_eq!(told(&error), (text, Outcome::Failed, None, None));
     assert_quiet(&cache.snapshot());
 }

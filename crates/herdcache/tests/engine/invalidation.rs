@@ -1,7 +1,8 @@
 //! W1, L5: what an invalidation or a write means for loads in progress.
 
-use std::cell::RefCell;
-use std::sync::Arc;
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use herdcache::herdfeed::{DiscardReason, FlightEnd};
 use herdcache::{Cache, Gate, Loaded, Outcome, Ttl};
@@ -177,4 +178,38 @@ async fn w1_a_value_whose_drop_calls_the_cache_cannot_deadlock() {
     }
     assert_quiet(&cache.snapshot());
     (0..7).for_each(|key| _ = cache.invalidate(&key));
+}
+
+/// W1: so may a key's, though the store lets go of keys whenever it collects its garbage.
+#[test]
+fn w1_a_key_whose_drop_calls_the_cache_cannot_deadlock() {
+    thread_local! {
+        static TALKING: Cell<bool> = const { Cell::new(false) };
+    }
+    static CACHE: OnceLock<Cache<Chatty, u64, DbError>> = OnceLock::new();
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+    #[derive(Clone, PartialEq, Eq, Hash, serde::Serialize)]
+    struct Chatty(u64);
+    impl Drop for Chatty {
+        fn drop(&mut self) {
+            // The keys that this very call makes and drops stay silent.
+            if TALKING.replace(true) {
+                return;
+            }
+            if let Some(cache) = CACHE.get() {
+                cache.invalidate(&Chatty(self.0));
+                CALLS.fetch_add(1, Relaxed);
+            }
+            TALKING.set(false);
+        }
+    }
+    let built = Cache::builder("chatty-keys", Ttl::fresh_for(ms(60_000)), &Gate::new(8)).capacity(16).build().unwrap();
+    let cache = CACHE.get_or_init(|| built);
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            scope.spawn(move || (0..20_000).for_each(|round| _ = cache.insert(Chatty(round * 4 + thread), round)));
+        }
+    });
+    assert!(cache.snapshot().entries <= 16);
+    assert!(CALLS.load(Relaxed) > 10_000, "{}", CALLS.load(Relaxed));
 }

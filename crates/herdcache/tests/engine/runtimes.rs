@@ -1,10 +1,12 @@
 //! S8: one cache, several runtimes, each with an end of its own. Real time, since each runtime has its own clock.
 
+use std::future::Future;
 use std::sync::{Arc, LazyLock, mpsc};
+use std::task::{Context, Waker};
 use std::time::Instant;
 
 use herdcache::herdfeed::FlightEnd;
-use herdcache::{Outcome, Ttl};
+use herdcache::{Failure, GetError, Outcome, Ttl};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::support::{Calls, Rows, assert_quiet, ms, outcome, rows, value};
@@ -115,4 +117,30 @@ fn s7_a_runtime_that_nobody_drives_frees_its_keys_at_the_deadline() {
     });
     assert!(got.is_ok(), "still waiting after {:?}", began.elapsed());
     drop(idle);
+}
+
+/// S8: on a runtime without timers nothing hangs and nothing panics: a load that would wait fails and says what is missing.
+#[test]
+fn s8_a_runtime_without_timers_is_told_so() {
+    let cache = rows("timeless", Ttl::fresh_for(ms(60_000))).build().unwrap();
+    let timeless = Builder::new_current_thread().build().unwrap();
+    let needs = |got: herdcache::Got<u64, crate::support::DbError>| match got {
+        Err(GetError::Failed(Failure::Contract { what })) => assert!(what.contains("enable_time()"), "{what}"),
+        other => panic!("{other:?}"),
+    };
+    timeless.block_on(async {
+        assert_eq!(value(cache.get_with(&1, |_| async { Ok(1) }).await), 1);
+        needs(cache.get_with(&2, |_| std::future::pending::<Result<u64, _>>()).await);
+    });
+    // It joins a flight on a runtime that has them: its own limit cannot be kept, the flight's can.
+    let runtime = runtime();
+    let _within = runtime.enter();
+    let mut leader = Box::pin(cache.get_with(&3, |_| async {
+        tokio::task::yield_now().await;
+        Ok(3)
+    }));
+    assert!(leader.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    timeless.block_on(async { needs(cache.with_wait_timeout(ms(1)).get_with(&3, |_| async { Ok(0) }).await) });
+    assert_eq!(value(runtime.block_on(leader)), 3);
+    assert_quiet(&cache.snapshot());
 }

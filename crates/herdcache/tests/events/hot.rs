@@ -1,7 +1,7 @@
 //! The keys asked for most, as the snapshot tells them.
 
 use herdcache::Ttl;
-use herdcache::herdfeed::{Fact, HotKey};
+use herdcache::herdfeed::{Fact, FlightEnd, FlightTrigger, HotKey, MissCause};
 
 use crate::support::{Rows, answered, crowd, ms, rows, told};
 
@@ -98,4 +98,35 @@ async fn a_change_of_the_first_key_is_told() {
         })
         .collect();
     assert_eq!(keys, ["1", "2"]);
+}
+
+/// Single flights are told as examples: a few of the calm ones from start to landing, and those that fail.
+#[tokio::test(start_paused = true)]
+async fn some_flights_are_told_from_start_to_landing() {
+    let cache = rows("examples", TTL).build().unwrap();
+    let mut events = cache.events();
+    let mut told = Vec::new();
+    // The ring's budget is the whole process's: other tests may use up a second of it.
+    for key in 0..100 {
+        read(&cache, key).await;
+        cache.get_with(&(1_000 + key), |_| async { Err::<u64, _>("down") }).await.unwrap_err();
+        told.extend(events.take());
+        tokio::time::sleep(ms(1_000)).await;
+    }
+    let start = told.iter().find_map(|event| match &event.fact {
+        Fact::FlightStarted { flight, key, trigger, cause } => Some((*flight, key.clone(), *trigger, *cause)),
+        _ => None,
+    });
+    let Some((first, key, trigger, cause)) = start else { panic!("{told:?}") };
+    assert!(key.parse::<u64>().is_ok_and(|key| key < 1_100), "{key}");
+    assert_eq!((trigger, cause), (FlightTrigger::Miss, Some(MissCause::Cold)));
+    let ends: Vec<_> = told
+        .iter()
+        .filter_map(|event| match &event.fact {
+            Fact::FlightLanded { flight, end, waiters, .. } => Some((*flight, *end, *waiters)),
+            _ => None,
+        })
+        .collect();
+    assert!(ends.iter().any(|(flight, _, waiters)| *flight == first && *waiters == 1), "{ends:?}");
+    assert!(ends.iter().any(|(_, end, _)| *end == FlightEnd::Failed), "{ends:?}");
 }

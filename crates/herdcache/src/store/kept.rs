@@ -1,0 +1,69 @@
+//! A key as the store holds it: its own `Drop` never runs under a lock of ours.
+//!
+//! moka lets go of keys whenever its garbage is collected, which may be in the
+//! middle of a write that holds the key's table lock. A key that dies there waits
+//! in the graveyard like a value does.
+
+use std::borrow::Borrow;
+use std::hash::{Hash, Hasher};
+
+use moka::Equivalent;
+
+use crate::graveyard;
+
+/// A key that is buried when it is dropped under a vigil. Never empty before its drop.
+pub(super) struct Kept<K: 'static>(Option<K>);
+
+impl<K> Kept<K> {
+    pub(super) fn new(key: K) -> Self {
+        Self(Some(key))
+    }
+
+    /// The key itself.
+    #[cfg(feature = "lab")]
+    pub(super) fn key(&self) -> Option<&K> {
+        self.0.as_ref()
+    }
+}
+
+impl<K: Hash> Hash for Kept<K> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // As the key alone hashes: a lookup brings a borrowed form of it.
+        if let Some(key) = &self.0 {
+            key.hash(state);
+        }
+    }
+}
+
+impl<K: PartialEq> PartialEq for Kept<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<K: Eq> Eq for Kept<K> {}
+
+impl<K> Drop for Kept<K> {
+    fn drop(&mut self) {
+        if std::mem::needs_drop::<K>() {
+            if let Some(key) = self.0.take() {
+                graveyard::keep(key);
+            }
+        }
+    }
+}
+
+/// What a lookup brings: any borrowed form of the key.
+pub(super) struct Probe<'a, Q: ?Sized>(pub(super) &'a Q);
+
+impl<Q: Hash + ?Sized> Hash for Probe<'_, Q> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl<K: Borrow<Q>, Q: Eq + ?Sized> Equivalent<Kept<K>> for Probe<'_, Q> {
+    fn equivalent(&self, kept: &Kept<K>) -> bool {
+        kept.0.as_ref().is_some_and(|key| key.borrow() == self.0)
+    }
+}
