@@ -85,7 +85,7 @@ pub use config::ConfigError;
 pub use error::{BoxError, Failure, GetError, Got};
 pub use events::Events;
 #[cfg(feature = "feed")]
-pub use feed::{Feed, serve_feed};
+pub use feed::{Feed, FeedBuilder, serve_feed};
 pub use gate::{Gate, GateBuilder};
 pub use herdfeed::{self, Outcome, RejectReason};
 pub use key::{Key, KeyView};
