@@ -72,8 +72,11 @@ mod ghost;
 mod graveyard;
 mod herd;
 mod hotkeys;
+mod kept;
 mod key;
 mod loaded;
+mod local;
+mod marks;
 mod measures;
 mod origin;
 mod registry;
@@ -81,6 +84,7 @@ mod request;
 mod runtime;
 mod spread;
 mod store;
+mod tags;
 #[cfg(feature = "tower")]
 pub mod tower;
 mod ttl;
@@ -89,6 +93,7 @@ pub use answer::Answer;
 pub use builder::Builder;
 pub use cache::{Cache, ReadThrough};
 pub use config::ConfigError;
+pub use core::refresh::Refreshing;
 pub use error::{BoxError, ErrorKind, Failure, GetError, Got};
 pub use events::Events;
 #[cfg(feature = "feed")]

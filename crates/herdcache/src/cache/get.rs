@@ -29,7 +29,7 @@ use crate::measures::Policy;
 use crate::origin::{LoadContext, LoadFuture};
 use crate::request::Request;
 use crate::runtime;
-use crate::store::Store;
+use crate::tags::Epoch;
 
 /// One read.
 pub(super) struct Get<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, Q: ?Sized, L> {
@@ -53,6 +53,14 @@ enum Stage<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> {
 enum Attempt {
     First,
     Second,
+}
+
+/// How a caller stands to the flight that it waited for.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    role: FlightRole,
+    attempt: Attempt,
+    epoch: Epoch,
 }
 
 impl<'a, K, V, E, Q, L> Get<'a, K, V, E, Q, L>
@@ -110,7 +118,8 @@ where
         let (soft, beta) = (stamps.bounds().soft, self.core.settings.early_refresh);
         if policy.has(Measure::Early) && refresh_early(clock::exact(), soft, stamps.load_ns, beta, unit) {
             if let Some(load) = self.load.take() {
-                self.core.refresh(self.key, &Stored::Value(Arc::clone(entry)), FlightTrigger::Early, policy, load);
+                let stored = Stored::Value(Arc::clone(entry));
+                let _ = self.core.refresh(self.key, Some(&stored), FlightTrigger::Early, policy, load);
             }
         }
     }
@@ -126,7 +135,7 @@ where
         self.core.account.quick(shard, Quick::Stale);
         let stored = Stored::Value(Arc::clone(&entry));
         let reason = match self.load.take() {
-            Some(load) => self.core.refresh(self.key, &stored, FlightTrigger::Stale, policy, load).reason(),
+            Some(load) => self.core.refresh(self.key, Some(&stored), FlightTrigger::Stale, policy, load).reason(),
             None => StaleReason::Revalidating,
         };
         self.core.count_stale(self.key, &entry, reason, now);
@@ -233,7 +242,7 @@ where
         let Poll::Ready(ended) = wait.poll(cx) else {
             return Poll::Pending;
         };
-        let role = wait.role();
+        let seen = Standing { role: wait.role(), attempt, epoch: wait.epoch() };
         let Stage::Waiting(wait, _) = std::mem::replace(&mut self.stage, Stage::Done) else {
             return Poll::Pending;
         };
@@ -242,7 +251,7 @@ where
             return Poll::Pending;
         };
         match ended {
-            Ended::Landed => self.landed(request, &flight, (role, attempt), now, cx),
+            Ended::Landed => self.landed(request, &flight, seen, now, cx),
             Ended::Soft(entry) => Poll::Ready(Ok(Some(self.serve_old(request, entry, StaleReason::SoftTimeout)))),
             Ended::Limit(limit) => Poll::Ready(refuse(request, GetError::WaitTimeout { limit })),
             Ended::NoTimers => {
@@ -257,11 +266,15 @@ where
         &mut self,
         request: Request<'a>,
         flight: &Flight<K, V, E>,
-        (role, attempt): (FlightRole, Attempt),
+        seen: Standing,
         now: Moment,
         cx: &mut Context<'_>,
     ) -> Poll<Got<V, E>> {
-        let outcome = match role {
+        // W2: a tag of what was loaded was invalidated before this caller joined: it is not the answer.
+        if flight.is_cut_off_for(seen.epoch) && self.load.is_some() {
+            return self.board(request, None, Attempt::Second, cx);
+        }
+        let outcome = match seen.role {
             FlightRole::Leader => Outcome::Loaded,
             FlightRole::Waiter => Outcome::Coalesced,
         };
@@ -286,7 +299,7 @@ where
             Some(Landing::Closed) => self.instead(request, previous, StaleReason::Rejected, GetError::Closed),
             Some(Landing::Orphaned) | None => {
                 // S8: the runtime that carried the flight ended. One more try, by whoever still has a loader.
-                if attempt == Attempt::First && self.load.is_some() {
+                if seen.attempt == Attempt::First && self.load.is_some() {
                     return self.board(request, flight.reserve(), Attempt::Second, cx);
                 }
                 let failure = Failure::Contract { what: "the runtime that carried this load has ended" };

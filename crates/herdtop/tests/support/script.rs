@@ -69,6 +69,8 @@ pub(crate) fn cache() -> CacheSnapshot {
         gate: "db".into(),
         protection: Some(ProtectionLevel::Process),
         entries: 8_400,
+        negatives: 0,
+        negative_capacity: 1_000,
         capacity: 10_000,
         ..CacheSnapshot::default()
     }
