@@ -22,6 +22,10 @@ fn tagged(cache: &Rows, key: u64, value: u64, tag: &'static str, latency: u64) -
     })
 }
 
+fn with_tags(count: usize) -> Loaded<u64> {
+    Loaded::value(1).tags((0..count).map(|n| n.to_string()))
+}
+
 fn present(cache: &Rows, keys: std::ops::Range<u64>) -> u64 {
     keys.filter(|key| cache.peek(key).is_some()).count() as u64
 }
@@ -105,11 +109,8 @@ async fn l5_a_refresh_of_a_tagged_value_is_superseded_at_once() {
 #[tokio::test(start_paused = true)]
 async fn l7_too_many_tags_are_not_stored() {
     let cache = rows("tag-flood", TTL).build().unwrap();
-    fn many(count: usize) -> Loaded<u64> {
-        Loaded::value(1).tags((0..count).map(|n| n.to_string()))
-    }
-    assert_eq!(value(cache.get_with(&1, |_| async { Ok(many(65)) }).await), 1);
-    assert_eq!(value(cache.get_with(&2, |_| async { Ok(many(64)) }).await), 1);
+    assert_eq!(value(cache.get_with(&1, |_| async { Ok(with_tags(65)) }).await), 1);
+    assert_eq!(value(cache.get_with(&2, |_| async { Ok(with_tags(64)) }).await), 1);
     assert_eq!((cache.peek(&1).is_some(), cache.peek(&2).is_some()), (false, true));
     assert_eq!(cache.snapshot().discards[DiscardReason::Oversize], 1);
     cache.invalidate_tag("63");
