@@ -106,7 +106,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
         self
     }
 
-    /// How long a key cools after a failed load: `base`, doubled with each failure in a row up to `cap`, × U\[1, 1.5\].
+    /// How long a key cools after a failed load: `base` × 2ⁿ with each failure in a row, × U\[1, 1.5\], never above `cap`.
     /// 10 ms to 1 min. Default 100 ms and 5 s.
     ///
     /// Longer: errors go on after healing. Shorter: a sick origin is probed more often.

@@ -5,6 +5,7 @@ mod blocking;
 mod closing;
 mod cooling;
 mod errors;
+mod field;
 mod flights;
 mod freshness;
 mod invalidation;

@@ -181,7 +181,7 @@ fn cause<'a>(world: &'a World, key: u64, failure: &Failure<Down>) -> Result<&'a 
 
 /// E1: the key cools after a failure that still stands, within its window.
 fn cooling(world: &World, asked: &Asked, last: &Failure<Down>, retry_in: Duration) -> Result<(), String> {
-    let most = world.setup.cooling.1.mul_f64(1.5) + Duration::from_nanos(1);
+    let most = world.setup.cooling.1 + Duration::from_nanos(1);
     if retry_in.is_zero() || retry_in > most {
         return Err(format!("E1: the window is {most:?} at most"));
     }
