@@ -143,6 +143,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
         self.settings.negative_ttl = self.negative_ttl.unwrap_or(self.settings.negative_ttl.min(fresh_for));
         self.settings.check(&self.name)?;
         self.check_refresh()?;
+        self.check_queue_timeout()?;
         let Self { name, settings, gate, view, policy, .. } = self;
         let core = registry::add_cache(&name, |name| {
             let names = KeyNames::new(&name, view);
@@ -157,6 +158,23 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     /// As [`Builder::build`].
     pub fn build_over<O: Origin<K, V, Error = E>>(self, origin: O) -> Result<ReadThrough<K, V, E>, ConfigError> {
         Ok(ReadThrough::new(self.build()?, Arc::new(origin)))
+    }
+
+    /// A wait that is longer than any flight may take could only end as `deadline`. The default is cut without a word.
+    fn check_queue_timeout(&self) -> Result<(), ConfigError> {
+        let (chosen, deadline) = (self.gate.0.settings.chosen_queue_timeout, self.settings.flight_deadline);
+        match chosen.filter(|chosen| *chosen > deadline) {
+            Some(chosen) => Err(ConfigError::new(
+                format!("cache {:?}", self.name),
+                "queue_timeout",
+                format!(
+                    "{chosen:?} of its gate {:?} is longer than flight_deadline {deadline:?}: \
+                     lower the timeout or raise the deadline",
+                    self.gate.name()
+                ),
+            )),
+            None => Ok(()),
+        }
     }
 
     fn check_refresh(&self) -> Result<(), ConfigError> {

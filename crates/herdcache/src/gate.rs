@@ -1,26 +1,30 @@
 //! [`Gate`]: the right to call the origin, a bounded wait for it, and the refusal.
 //!
-//! A gate knows neither keys nor loads. The limit is a semaphore; the queue in
-//! front of it is first come, first served, and bounded in length and time.
+//! A gate knows neither keys nor loads. `queue` holds the limit and the bounded
+//! queue in front of it; this file joins it with classes and the account.
 
+mod acquire;
 mod builder;
 mod conditions;
 mod permit;
+mod queue;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use herdfeed::{GateConfig, GateSnapshot, PermitClass, PermitResult, RejectReason};
-use tokio::sync::Semaphore;
 
 use crate::account::{AtomicHistogram, Counters, Peak};
 use crate::clock::{self, Moment};
 use crate::registry::{self, ObservedGate};
 
+pub use acquire::{GatePermit, Rejected};
 pub use builder::GateBuilder;
 pub(crate) use permit::{Permit, Place};
+pub(crate) use queue::Group;
+use queue::{Entry, Queue, Slot};
 
 /// Bounds concurrent origin calls: the permits that protect a database.
 ///
@@ -42,12 +46,11 @@ pub struct Gate(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) name: String,
     pub(crate) settings: GateSettings,
-    semaphore: Arc<Semaphore>,
+    queue: Arc<Queue>,
     /// Permits out, by class.
     in_use: Counters<PermitClass>,
     /// Places taken in the shares of the background classes.
     claimed: Counters<PermitClass>,
-    pending: AtomicUsize,
     granted: Counters<PermitClass>,
     results: Counters<PermitResult>,
     skipped: AtomicU64,
@@ -65,7 +68,8 @@ pub(crate) struct Inner {
 pub(crate) struct GateSettings {
     pub(crate) permits: usize,
     pub(crate) queue: usize,
-    pub(crate) queue_timeout: Duration,
+    /// As the application set it.
+    pub(crate) chosen_queue_timeout: Option<Duration>,
     pub(crate) refresh_permits: usize,
     pub(crate) warmup_permits: usize,
     pub(crate) origin_capacity: Option<u64>,
@@ -100,11 +104,10 @@ impl Gate {
     fn open(name: &str, settings: GateSettings) -> Self {
         let build = |name| Inner {
             name,
-            semaphore: Arc::new(Semaphore::new(settings.permits)),
+            queue: Queue::new(settings.permits, settings.queue),
             settings,
             in_use: Counters::new(),
             claimed: Counters::new(),
-            pending: AtomicUsize::new(0),
             granted: Counters::new(),
             results: Counters::new(),
             skipped: AtomicU64::new(0),
@@ -129,20 +132,20 @@ impl Gate {
     }
 
     /// G1: a foreground load asks to call the origin. Never waits.
-    pub(crate) fn enter(&self, now: Moment) -> Admission {
+    pub(crate) fn enter(&self, group: Option<Group>, now: Moment) -> Admission {
         let inner = &self.0;
-        // A permit that is free while others queue belongs to them: the semaphore sees to that.
-        if let Ok(permit) = Arc::clone(&inner.semaphore).try_acquire_owned() {
-            inner.results.add(PermitResult::Granted);
-            return Admission::Granted(self.grant(permit, PermitClass::Foreground, now));
-        }
-        if let Some(place) = Place::take(self) {
-            Admission::Queued(place)
-        } else {
-            inner.results.add(PermitResult::QueueFull);
-            inner.conditions.rejected();
-            self.check(now);
-            Admission::Refused(RejectReason::QueueFull)
+        match inner.queue.enter(group) {
+            Entry::Free(slot) => {
+                inner.results.add(PermitResult::Granted);
+                Admission::Granted(self.grant(slot, PermitClass::Foreground, now))
+            }
+            Entry::Waits(waiter) => Admission::Queued(Place::new(self, waiter)),
+            Entry::Refused(reason) => {
+                inner.results.add(PermitResult::QueueFull);
+                inner.conditions.rejected();
+                self.check(now);
+                Admission::Refused(reason)
+            }
         }
     }
 
@@ -165,15 +168,16 @@ impl Gate {
     fn claim(&self, class: PermitClass, share: u64) -> Option<Permit> {
         let inner = &self.0;
         if inner.claimed.raise(class) <= share {
-            if let Ok(permit) = Arc::clone(&inner.semaphore).try_acquire_owned() {
-                return Some(self.grant(permit, class, clock::exact()));
+            // A permit that is free while foreground loads wait is theirs: the queue sees to that.
+            if let Some(slot) = inner.queue.try_enter() {
+                return Some(self.grant(slot, class, clock::exact()));
             }
         }
         inner.claimed.sub(class);
         None
     }
 
-    fn grant(&self, permit: tokio::sync::OwnedSemaphorePermit, class: PermitClass, now: Moment) -> Permit {
+    fn grant(&self, slot: Slot, class: PermitClass, now: Moment) -> Permit {
         let inner = &self.0;
         inner.in_use.add(class);
         inner.granted.add(class);
@@ -183,14 +187,14 @@ impl Gate {
         }
         inner.usage_peak.note(now, used);
         self.check(now);
-        Permit::new(self.clone(), permit, class, now)
+        Permit::new(self.clone(), slot, class, now)
     }
 
     /// When a refused caller has a fair chance: the time in which the queue before it is worked off.
-    pub(crate) fn retry_in(&self) -> Duration {
+    pub(crate) fn retry_in(&self, _reason: RejectReason) -> Duration {
         let inner = &self.0;
-        let ahead = inner.pending.load(Relaxed) as u64 + 1;
-        let each = inner.held_ns.load(Relaxed) / inner.settings.permits as u64;
+        let ahead = inner.queue.waiting() as u64 + 1;
+        let each = inner.held_ns.load(Relaxed) / inner.queue.limit().max(1) as u64;
         Duration::from_nanos(each.saturating_mul(ahead)).clamp(Duration::from_millis(100), Duration::from_secs(10))
     }
 
@@ -218,7 +222,7 @@ impl ObservedGate for Inner {
             name: self.name.clone(),
             limit: self.settings.permits as u64,
             in_use: self.in_use.read(),
-            pending: self.pending.load(Relaxed) as u64,
+            pending: self.queue.waiting() as u64,
             queue: self.settings.queue as u64,
             granted: self.granted.read(),
             results: self.results.read(),
@@ -238,7 +242,7 @@ impl ObservedGate for Inner {
             name: self.name.clone(),
             permits: self.settings.permits as u64,
             queue: self.settings.queue as u64,
-            queue_timeout_ms: ms(self.settings.queue_timeout),
+            queue_timeout_ms: ms(self.settings.queue_timeout()),
             refresh_permits: self.settings.refresh_permits as u64,
             warmup_permits: self.settings.warmup_permits as u64,
             origin_capacity: self.settings.origin_capacity,

@@ -86,7 +86,7 @@ pub use error::{BoxError, Failure, GetError, Got};
 pub use events::Events;
 #[cfg(feature = "feed")]
 pub use feed::{Feed, serve_feed};
-pub use gate::{Gate, GateBuilder};
+pub use gate::{Gate, GateBuilder, GatePermit, Rejected};
 pub use herdfeed::{self, Outcome, RejectReason};
 pub use key::{Key, KeyView};
 pub use loaded::Loaded;

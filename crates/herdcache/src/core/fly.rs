@@ -92,7 +92,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if let Some(ticket) = self.call.parents_ticket() {
             return Pass::Now(ticket);
         }
-        match self.core.gate.enter(now) {
+        match self.core.gate.enter(None, now) {
             Admission::Granted(permit) => Pass::Now(Ticket::Permit { _permit: permit }),
             Admission::Queued(place) => Pass::Queue(place),
             Admission::Refused(reason) => Pass::Refused(reason),
@@ -294,7 +294,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     fn reject(self, reason: RejectReason) {
-        let retry_in = self.core.gate.retry_in();
+        let retry_in = self.core.gate.retry_in(reason);
         if let Some(claim) = self.core.claim(&self.flight) {
             self.leave();
             claim.with(Landing::Rejected { reason, retry_in }, FlightEnd::Rejected).deliver();

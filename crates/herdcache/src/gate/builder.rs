@@ -13,11 +13,16 @@ impl GateSettings {
         Self {
             permits,
             queue: permits.saturating_mul(4),
-            queue_timeout: Duration::from_millis(500),
+            chosen_queue_timeout: None,
             refresh_permits: quarter,
             warmup_permits: quarter,
             origin_capacity: None,
         }
+    }
+
+    /// The longest that a load waits for a permit.
+    pub(crate) fn queue_timeout(&self) -> Duration {
+        self.chosen_queue_timeout.unwrap_or(Duration::from_millis(500))
     }
 }
 
@@ -49,12 +54,13 @@ impl GateBuilder {
         self
     }
 
-    /// The longest a load waits for a permit (up to 1 h; a flight's deadline ends it sooner). Default 500 ms.
+    /// The longest a load waits for a permit: 0 to 1 h, and no longer than the flight deadline of any cache behind the
+    /// gate. Default 500 ms, or the flight's deadline if that comes sooner.
     ///
     /// Longer: more latency in overload. Shorter: short bursts are rejected.
     #[must_use]
     pub fn queue_timeout(mut self, limit: Duration) -> Self {
-        self.settings.queue_timeout = limit;
+        self.settings.chosen_queue_timeout = Some(limit);
         self
     }
 
@@ -85,7 +91,7 @@ impl GateBuilder {
         check.number("permits", settings.permits as u64, 1, MOST_PERMITS as u64)?;
         check.number("queue", settings.queue as u64, 0, 100_000)?;
         check.number("refresh_permits", settings.refresh_permits as u64, 0, settings.permits as u64)?;
-        check.duration("queue_timeout", settings.queue_timeout, Duration::ZERO, Duration::from_secs(3600))?;
+        check.duration("queue_timeout", settings.queue_timeout(), Duration::ZERO, Duration::from_secs(3600))?;
         Ok(Gate::open(&self.name, self.settings))
     }
 }

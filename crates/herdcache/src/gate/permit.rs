@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use herdfeed::{PermitClass, PermitResult, RejectReason};
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::Gate;
+use super::queue::{Slot, Waiter};
 use crate::clock::{self, Moment, nanos};
 
 /// The right to call the origin, until dropped.
@@ -15,12 +15,16 @@ pub(crate) struct Permit {
     class: PermitClass,
     since: Moment,
     // Dropped after the count went down, so that a permit is never counted twice.
-    _held: OwnedSemaphorePermit,
+    _slot: Slot,
 }
 
 impl Permit {
-    pub(super) fn new(gate: Gate, permit: OwnedSemaphorePermit, class: PermitClass, since: Moment) -> Self {
-        Self { gate, class, since, _held: permit }
+    pub(super) fn new(gate: Gate, slot: Slot, class: PermitClass, since: Moment) -> Self {
+        Self { gate, class, since, _slot: slot }
+    }
+
+    pub(super) fn gate(&self) -> &Gate {
+        &self.gate
     }
 }
 
@@ -41,20 +45,18 @@ impl Drop for Permit {
 /// One place in a gate's queue, free again at once when dropped (G1).
 pub(crate) struct Place {
     gate: Gate,
+    waiter: Waiter,
+    since: Moment,
     /// How the wait ended, once it has.
     ended: Option<PermitResult>,
 }
 
 impl Place {
-    /// A place, if one is free.
-    pub(super) fn take(gate: &Gate) -> Option<Self> {
-        let queue = gate.0.settings.queue;
-        let before =
-            gate.0.pending.fetch_update(Relaxed, Relaxed, |waiting| (waiting < queue).then_some(waiting + 1)).ok()?;
+    pub(super) fn new(gate: &Gate, waiter: Waiter) -> Self {
         let now = clock::exact();
-        gate.0.pending_peak.note(now, before as u64 + 1);
+        gate.0.pending_peak.note(now, gate.0.queue.waiting() as u64);
         gate.check(now);
-        Some(Self { gate: gate.clone(), ended: None })
+        Self { gate: gate.clone(), waiter, since: now, ended: None }
     }
 
     /// Waits for a permit, at most the queue timeout and at most until `deadline`.
@@ -63,27 +65,27 @@ impl Place {
     /// Dropping the future frees the place and takes no permit.
     pub(crate) async fn wait(mut self, deadline: Moment) -> Result<Permit, RejectReason> {
         let inner = &self.gate.0;
-        let began = clock::exact();
-        let queue_limit = nanos(inner.settings.queue_timeout);
-        let left = deadline.saturating_sub(began);
-        let acquire = std::sync::Arc::clone(&inner.semaphore).acquire_owned();
-        let got = tokio::time::timeout(Duration::from_nanos(queue_limit.min(left)), acquire).await;
         let now = clock::exact();
-        inner.wait.record(now.saturating_sub(began));
-        // The semaphore is never closed, so an error is a timeout.
-        if let Ok(Ok(permit)) = got {
-            self.ended = Some(PermitResult::Granted);
-            return Ok(self.gate.grant(permit, PermitClass::Foreground, now));
+        let ends = self.since.saturating_add(nanos(inner.settings.queue_timeout()));
+        let left = ends.min(deadline).saturating_sub(now);
+        let answer = tokio::time::timeout(Duration::from_nanos(left), self.waiter.answer()).await;
+        let now = clock::exact();
+        inner.wait.record(now.saturating_sub(self.since));
+        let late = if deadline < ends { RejectReason::Deadline } else { RejectReason::QueueTimeout };
+        let answer = answer.ok().or_else(|| self.waiter.leave()).unwrap_or(Err(late));
+        self.ended = Some(match &answer {
+            Ok(_) => PermitResult::Granted,
+            Err(RejectReason::Deadline) => PermitResult::Deadline,
+            Err(_) => PermitResult::QueueTimeout,
+        });
+        match answer {
+            Ok(slot) => Ok(self.gate.grant(slot, PermitClass::Foreground, now)),
+            Err(reason) => {
+                self.gate.0.conditions.rejected();
+                self.gate.check(now);
+                Err(reason)
+            }
         }
-        let (result, reason) = if left < queue_limit {
-            (PermitResult::Deadline, RejectReason::Deadline)
-        } else {
-            (PermitResult::QueueTimeout, RejectReason::QueueTimeout)
-        };
-        self.ended = Some(result);
-        self.gate.0.conditions.rejected();
-        self.gate.check(now);
-        Err(reason)
     }
 }
 
@@ -91,6 +93,5 @@ impl Drop for Place {
     fn drop(&mut self) {
         // A place that is given up before its wait has ended belonged to a cache that was shut down.
         self.gate.0.results.add(self.ended.unwrap_or(PermitResult::Closed));
-        self.gate.0.pending.fetch_sub(1, Relaxed);
     }
 }

@@ -83,12 +83,12 @@ fn build(setup: &Setup, gate: &Gate, world: &Shared) -> Result<ReadThrough<Key, 
 
 impl Run {
     fn open(setup: &Setup) -> Result<Self, String> {
-        let gate = Gate::builder(setup.permits)
-            .queue(setup.queue)
-            .queue_timeout(setup.queue_timeout)
-            .refresh_permits(setup.refresh_permits)
-            .build()
-            .map_err(|error| error.to_string())?;
+        let mut gate = Gate::builder(setup.permits).queue(setup.queue).refresh_permits(setup.refresh_permits);
+        // One that is longer than the deadline can only be the default.
+        if setup.queue_timeout <= setup.flight_deadline {
+            gate = gate.queue_timeout(setup.queue_timeout);
+        }
+        let gate = gate.build().map_err(|error| error.to_string())?;
         let world = Arc::new(Mutex::new(World::new(setup)));
         let cache = build(setup, &gate, &world).map_err(|error| error.to_string())?;
         Ok(Self { cache, gate, world, pending: Vec::new(), told: Arc::default() })
