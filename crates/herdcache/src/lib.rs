@@ -65,6 +65,7 @@ mod freshness;
 mod gate;
 mod ghost;
 mod graveyard;
+mod group;
 mod herd;
 mod hotkeys;
 mod key;
@@ -86,7 +87,7 @@ pub use error::{BoxError, Failure, GetError, Got};
 pub use events::Events;
 #[cfg(feature = "feed")]
 pub use feed::{Feed, serve_feed};
-pub use gate::{Gate, GateBuilder, GatePermit, Rejected};
+pub use gate::{FailFast, Gate, GateBuilder, GatePermit, Rejected};
 pub use herdfeed::{self, Outcome, RejectReason};
 pub use key::{Key, KeyView};
 pub use loaded::Loaded;

@@ -98,6 +98,13 @@ fn each_condition_has_its_word_its_figures_and_its_cure() {
             "heal the origin",
         ),
         (
+            Critical,
+            Fact::OriginDown { failed: 17, calls: 20 },
+            Kind::OriginDown,
+            "17 of 20 loads failed",
+            "heal the origin",
+        ),
+        (
             Warn,
             Fact::ConnectionsExhausted { wait_us: 900_000, call_us: 1_000_000 },
             Kind::ConnectionsExhausted,
@@ -289,6 +296,9 @@ fn g6_too_many_permits_over_the_fleet_are_told() {
     let finding = &script.model.findings[0];
     assert_eq!((finding.kind, finding.what.as_str()), (Kind::Overcommitted, "96 permits for an origin of 80"));
     assert_eq!(finding.targets.len(), 3);
+    // A limit that follows the origin counts as what it may become.
+    script.pass(2, |snapshot| (snapshot.gates[0].limit, snapshot.gates[0].ceiling) = (4, Some(32)));
+    assert_eq!(script.model.findings[0].what, "96 permits for an origin of 80");
 }
 
 #[test]

@@ -24,7 +24,7 @@ enum Opened<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store
     /// The key is being loaded already.
     Busy,
     /// There are as many flights as there may be.
-    Full,
+    Full(RejectReason),
 }
 
 /// What a request to refresh led to.
@@ -77,7 +77,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
         let Some(claim) = stamps.claim_refresh() else { return Refreshing::UnderWay };
         let ticket = if policy.has(Measure::Permits) {
-            self.gate.enter_background(PermitClass::Refresh).map(|permit| Ticket::Permit { _permit: permit })
+            self.gate.enter_background(PermitClass::Refresh).map(|permit| Ticket::Permit { permit })
         } else {
             Some(Ticket::Free)
         };
@@ -85,7 +85,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             self.account.refreshes.add(RefreshResult::SkippedNoPermit);
             return Refreshing::NoPermit;
         };
-        match self.open_refresh(key, stored, trigger) {
+        match self.open_refresh(key, stored, trigger, policy) {
             Opened::Pilot(pilot) => {
                 // From here on the flight gives the claim back, when it lands.
                 claim.hand_over();
@@ -93,22 +93,32 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 Refreshing::UnderWay
             }
             Opened::Busy => Refreshing::UnderWay,
-            Opened::Full => {
-                self.count_rejection(RejectReason::FlightsFull);
+            Opened::Full(reason) => {
+                self.count_rejection(reason);
                 Refreshing::Full
             }
         }
     }
 
     /// Registers the refresh, unless the key is being loaded already or the table is full.
-    fn open_refresh<Q>(self: &Arc<Self>, key: &Q, stored: &Stored<V>, trigger: FlightTrigger) -> Opened<K, V, E, S>
+    fn open_refresh<Q>(
+        self: &Arc<Self>,
+        key: &Q,
+        stored: &Stored<V>,
+        trigger: FlightTrigger,
+        policy: Policy,
+    ) -> Opened<K, V, E, S>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let Some(place) = self.table.reserve(self.settings.max_flights) else { return Opened::Full };
-        let hash = self.hash(key);
-        let flight = self.flight(key.to_owned(), hash, trigger, None, clock::exact());
+        let owned = key.to_owned();
+        let (hash, group) = (self.hash(key), self.group(&owned, policy));
+        let place = match self.table.reserve(self.settings.max_flights, group) {
+            Ok(place) => place,
+            Err(reason) => return Opened::Full(reason),
+        };
+        let flight = self.flight(owned, (hash, group), trigger, None, clock::exact());
         flight.set_previous(Some(stored.clone()));
         let opened = {
             let _vigil = Vigil::open();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use herdfeed::RejectReason;
 
+use super::fail_fast::Health;
 use super::{Admission, Gate, Permit};
 use crate::clock::{self, Moment};
 
@@ -29,6 +30,29 @@ impl fmt::Display for Rejected {
 }
 
 impl std::error::Error for Rejected {}
+
+impl GatePermit {
+    /// Gives the permit back and says that the origin answered.
+    ///
+    /// Optional. What is told counts towards the gate's fail-fast ([`GateBuilder::fail_fast`](crate::GateBuilder::fail_fast));
+    /// a permit that is merely dropped counts neither way.
+    pub fn answered(self) {
+        self.tell(Health::Good);
+    }
+
+    /// Gives the permit back and says that the origin failed: an error of its own, or no answer in time.
+    ///
+    /// Optional, as [`GatePermit::answered`]. Not for what is wrong with the query.
+    pub fn failed(self) {
+        self.tell(Health::Bad);
+    }
+
+    fn tell(self, health: Health) {
+        if let Some(report) = self.0.report() {
+            report.tell(health);
+        }
+    }
+}
 
 impl fmt::Debug for GatePermit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -56,7 +80,7 @@ impl Gate {
     /// ```
     ///
     /// # Errors
-    /// [`Rejected`] when the queue is full or no permit came in time, with the exact reason and a time to come back.
+    /// [`Rejected`] when the queue is full, no permit came in time or the origin is down, with the exact reason and a time to come back.
     ///
     /// # Panics
     /// If it has to wait and there is no tokio runtime with its time enabled.

@@ -56,7 +56,7 @@ impl GateConditions {
         let Some(mut state) = self.state.try_lock() else { return };
         let rejected = self.rejected.load(Relaxed);
         let pending = gate.queue.waiting() as u64;
-        let limit = gate.settings.permits as u64;
+        let limit = gate.queue.limit() as u64;
         let full = pending > 0 && gate.in_use.total() >= limit;
         let before = self.seen.swap(rejected, Relaxed);
         let refused = rejected > before;

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::by_hash::ByHash;
+use crate::group::Group;
 
 /// Permits of a gate, and those who wait for one.
 pub(super) struct Queue {
@@ -48,23 +49,6 @@ struct Line {
 
 /// What a waiter is told: a permit, or why there will be none.
 pub(super) type Answer = Result<Slot, RejectReason>;
-
-/// The group (tenant) of a load, and how much of what is bounded it may hold.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Group {
-    /// Tells groups apart over all caches of the process; two that collide share one share.
-    pub(crate) id: u64,
-    /// Its part, above 0 and at most 1.
-    pub(crate) share: f64,
-}
-
-impl Group {
-    /// Its share of `places`: at least one where there are any.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a usize")]
-    pub(crate) fn part_of(self, places: usize) -> usize {
-        ((places as f64 * self.share) as usize).clamp(1.min(places), places)
-    }
-}
 
 /// One permit, given back when dropped. To the next who waits, if there is one.
 pub(super) struct Slot(Option<Arc<Queue>>);
@@ -152,7 +136,10 @@ impl Queue {
                 let mut state = self.state.lock();
                 state.out -= returned;
                 let next = if state.out < state.limit { state.pop() } else { None };
-                state.out += usize::from(next.is_some());
+                if next.is_some() {
+                    state.out += 1;
+                    self.was_full.store(true, Relaxed);
+                }
                 self.waiting.store(state.waiting, Relaxed);
                 next
             };

@@ -26,6 +26,7 @@ fn one(scene: &Scene<'_>, event: &Event) -> Option<Finding> {
         Fact::OriginSaturated { .. }
         | Fact::OriginSlow { .. }
         | Fact::OriginFailing { .. }
+        | Fact::OriginDown { .. }
         | Fact::ConnectionsExhausted { .. } => origin(scene, event, &base),
         Fact::Rejecting { per_s, reason } => Some(
             base(Kind::Rejecting)
@@ -54,6 +55,7 @@ fn one(scene: &Scene<'_>, event: &Event) -> Option<Finding> {
         | Fact::OriginRelieved { .. }
         | Fact::OriginSlowEnded { .. }
         | Fact::OriginFailingEnded { .. }
+        | Fact::OriginUp { .. }
         | Fact::ConnectionsExhaustedEnded { .. }
         | Fact::RejectingEnded { .. }
         | Fact::ColdStartEnded { .. }
@@ -128,6 +130,12 @@ fn origin(scene: &Scene<'_>, event: &Event, base: &dyn Fn(Kind) -> Finding) -> O
             base(Kind::OriginFailing)
                 .what(format!("{} of {} calls in 10s", percent(*ratio), number(*calls)), *calls)
                 .why("the origin gives errors or times out")
+                .cure(cures::overload(scene, "heal the origin; old values cover readers until their bound")),
+        ),
+        Fact::OriginDown { failed, calls } => Some(
+            base(Kind::OriginDown)
+                .what(format!("{} of {} loads failed", number(*failed), number(*calls)), *calls)
+                .why("fail-fast is open: loads are refused, one probe at a time tests it")
                 .cure(cures::overload(scene, "heal the origin; old values cover readers until their bound")),
         ),
         Fact::ConnectionsExhausted { wait_us, call_us } => Some(

@@ -15,6 +15,8 @@ pub enum Kind {
     Stampede,
     /// The origin answers, but connections are exhausted.
     ConnectionsExhausted,
+    /// The gate refuses loads because too many fail.
+    OriginDown,
     /// A large part of origin calls fails.
     OriginFailing,
     /// Callers are refused.
@@ -62,6 +64,7 @@ impl Kind {
             Self::LawBroken => "LAW BROKEN",
             Self::Stampede => "STAMPEDE",
             Self::ConnectionsExhausted => "CONNECTIONS EXHAUSTED",
+            Self::OriginDown => "ORIGIN DOWN",
             Self::OriginFailing => "ORIGIN FAILING",
             Self::Rejecting => "REJECTING",
             Self::Saturated => "PERMITS FULL",
