@@ -67,7 +67,14 @@ pub(crate) struct Core<K, V: Send + Sync + 'static, E, S = LocalStore<K, V>> {
 static NEXT_FLIGHT: AtomicU64 = AtomicU64::new(1);
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
-    pub(crate) fn new(name: String, settings: Settings, measures: Measures, gate: Gate, names: KeyNames<K>, groups: Option<Grouping<K>>) -> Self {
+    pub(crate) fn new(
+        name: String,
+        settings: Settings,
+        measures: Measures,
+        gate: Gate,
+        names: KeyNames<K>,
+        groups: Option<Grouping<K>>,
+    ) -> Self {
         let account = Arc::new(Account::new());
         let leavings = Arc::new(Leavings { account: Arc::clone(&account), ghosts: Ghosts::default() });
         let hasher = RandomState::default();

@@ -5,6 +5,7 @@
 
 mod acquire;
 mod adaptive;
+mod breaker;
 mod builder;
 mod conditions;
 mod fail_fast;
@@ -26,9 +27,9 @@ use crate::registry::{self, ObservedGate};
 
 pub use acquire::{GatePermit, Rejected};
 use adaptive::{Adaptive, Met};
+use breaker::{Breaker, Role};
 pub use builder::GateBuilder;
 pub use fail_fast::FailFast;
-use fail_fast::{Breaker, Role};
 pub(crate) use permit::{Permit, Place};
 use queue::{Entry, Queue, Slot};
 

@@ -52,6 +52,6 @@ pub use tally::Tally;
 #[cfg(feature = "transport")]
 pub use token::Token;
 pub use words::{
-    CircuitState, ClosedSet, DiscardReason, FlightEnd, FlightRole, FlightTrigger, Measure, MissCause, OriginResult, Outcome,
-    PermitClass, PermitResult, ProtectionLevel, RefreshResult, RejectReason, RemovalCause, StaleReason, Tier,
+    CircuitState, ClosedSet, DiscardReason, FlightEnd, FlightRole, FlightTrigger, Measure, MissCause, OriginResult,
+    Outcome, PermitClass, PermitResult, ProtectionLevel, RefreshResult, RejectReason, RemovalCause, StaleReason, Tier,
 };

@@ -10,8 +10,8 @@ use crate::event::Event;
 use crate::histogram::Histogram;
 use crate::tally::Tally;
 use crate::words::{
-    CircuitState,     DiscardReason, FlightEnd, FlightRole, FlightTrigger, Measure, MissCause, OriginResult, Outcome, PermitClass,
-    PermitResult, ProtectionLevel, RefreshResult, RejectReason, RemovalCause, StaleReason,
+    CircuitState, DiscardReason, FlightEnd, FlightRole, FlightTrigger, Measure, MissCause, OriginResult, Outcome,
+    PermitClass, PermitResult, ProtectionLevel, RefreshResult, RejectReason, RemovalCause, StaleReason,
 };
 
 /// The most live flights that a snapshot lists, per cache: those with most waiters or age.

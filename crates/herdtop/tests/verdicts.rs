@@ -97,13 +97,7 @@ fn each_condition_has_its_word_its_figures_and_its_cure() {
             "40.0% of 300 calls in 10s",
             "heal the origin",
         ),
-        (
-            Critical,
-            Fact::OriginDown { failed: 17, calls: 20 },
-            Kind::OriginDown,
-            "17 of 20 loads failed",
-            "heal the origin",
-        ),
+        (Critical, Fact::OriginDown { failed: 7, calls: 9 }, Kind::OriginDown, "7 of 9 loads failed", "heal"),
         (
             Warn,
             Fact::ConnectionsExhausted { wait_us: 900_000, call_us: 1_000_000 },

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use herdfeed::RejectReason;
 
-use super::fail_fast::Health;
+use super::breaker::Health;
 use super::{Admission, Gate, Permit};
 use crate::clock::{self, Moment};
 

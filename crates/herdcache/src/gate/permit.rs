@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use herdfeed::{OriginResult, PermitClass, PermitResult, RejectReason};
 
-use super::fail_fast::{Breaker, Health, Role, Turn};
+use super::breaker::{Breaker, Health, Role, Turn};
 use super::queue::{Slot, Waiter};
 use super::{Gate, result_of};
 use crate::clock::{self, Moment, nanos};

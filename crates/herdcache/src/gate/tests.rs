@@ -1,5 +1,7 @@
 //! G1, G2: the limit, the queue, the shares.
 
+use herdfeed::ClosedSet;
+
 use super::*;
 
 fn gate(permits: usize, queue: usize) -> Gate {
@@ -54,6 +56,28 @@ async fn g2_refreshes_never_starve_foreground() {
     assert!(gate.enter_background(PermitClass::Refresh).is_none());
     assert!(waiting.await.unwrap().is_ok());
     assert_eq!(gate.snapshot().skipped, 2);
+}
+
+/// G2: with one permit no refresh and no warm-up takes it while a foreground load waits, so never twice in a row.
+#[tokio::test(start_paused = true)]
+async fn g2_with_one_permit_background_loads_never_take_it_twice_in_a_row() {
+    let gate = Gate::builder(1).warm_up_permits(1).build().unwrap();
+    let classes = [PermitClass::Refresh, PermitClass::Warmup];
+    for turn in 0..100 {
+        let held = gate.enter_background(classes[turn % 2]).unwrap();
+        let waiting = tokio::spawn({
+            let gate = gate.clone();
+            async move { gate.acquire().await }
+        });
+        tokio::task::yield_now().await;
+        drop(held);
+        assert!(classes.iter().all(|class| gate.enter_background(*class).is_none()));
+        let foreground = waiting.await.unwrap().unwrap();
+        assert!(classes.iter().all(|class| gate.enter_background(*class).is_none()));
+        drop(foreground);
+    }
+    let granted = gate.snapshot().granted;
+    assert_eq!(PermitClass::all().iter().map(|class| granted[*class]).collect::<Vec<_>>(), [100, 50, 50]);
 }
 
 /// G2: the share of a class is its own bound.

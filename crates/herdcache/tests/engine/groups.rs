@@ -54,7 +54,7 @@ async fn flood(cache: Rows) -> BTreeMap<u64, Met> {
     assert_eq!(calls.peak(), 10);
     assert_quiet(&cache.snapshot());
     let met = std::mem::take(&mut *met.lock());
-    println!("{met:?}");
+    eprintln!("{met:?}");
     met
 }
 

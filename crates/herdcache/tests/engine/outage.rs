@@ -171,7 +171,10 @@ async fn g5_older_values_are_answered_meanwhile() {
     assert!(retry_in > ms(900) && retry_in <= ms(1_000), "{retry_in:?}");
     assert_eq!(calls.started(), started);
     let account = cache.snapshot();
-    assert_eq!((account.stale_serves[StaleReason::Rejected], account.refreshes[RefreshResult::SkippedNoPermit]), (1, 1));
+    assert_eq!(
+        (account.stale_serves[StaleReason::Rejected], account.refreshes[RefreshResult::SkippedNoPermit]),
+        (1, 1)
+    );
     // Past the hard bound; a probe is due by then, and fails.
     sleep(ms(1_000)).await;
     let probe = cache.get_with(&2, calls.load(ms(10), Err(DbError("down")))).await;

@@ -2,8 +2,9 @@
 
 use herdfeed::snapshot::{CacheSnapshot, GateSnapshot, HotKey, LiveFlight, Peaks, Stage};
 use herdfeed::{
-    CacheConfig, CircuitState, Clock, ClosedSet, Event, Fact, FailFastConfig, FlightEnd, FlightTrigger, GateConfig, Hello,
-    HerdEnd, Histogram, Line, Measure, MissCause, Past, Process, ProtectionLevel, RejectReason, Second, Severity, Snapshot, Tally,
+    CacheConfig, CircuitState, Clock, ClosedSet, Event, Fact, FailFastConfig, FlightEnd, FlightTrigger, GateConfig,
+    Hello, HerdEnd, Histogram, Line, Measure, MissCause, Past, Process, ProtectionLevel, RejectReason, Second,
+    Severity, Snapshot, Tally,
 };
 
 /// One line of every kind.

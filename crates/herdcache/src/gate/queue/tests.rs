@@ -104,7 +104,7 @@ impl Pair {
             let mut waiter = self.waiters.remove(&who).unwrap();
             match poll(&mut waiter) {
                 Some(Ok(slot)) => self.holders.push(slot),
-                other => panic!("{who} was to be served, not {:?}", other.map(|answer| answer.err())),
+                other => panic!("{who} was to be served, not {:?}", other.map(Result::err)),
             }
         }
         for (who, waiter) in &mut self.waiters {

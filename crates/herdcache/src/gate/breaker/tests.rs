@@ -90,7 +90,9 @@ async fn g5_who_waits_is_sent_away() {
         async move { gate.acquire().await.map(drop) }
     });
     sleep(ms(10)).await;
-    held.iter().for_each(|permit| permit.report().unwrap().load_ended(OriginResult::Timeout));
+    for permit in &held {
+        permit.report().unwrap().load_ended(OriginResult::Timeout);
+    }
     assert_eq!(circuit(&gate), CircuitState::Open);
     let refused = waiting.await.unwrap().unwrap_err();
     assert_eq!((refused.reason, refused.retry_in), (RejectReason::OriginDown, ms(1_000)));
@@ -113,7 +115,9 @@ async fn g5_late_news_of_an_outage_do_not_reopen() {
     (0..4).for_each(|_| load(&gate, OriginResult::Error));
     advance(ms(1_000)).await;
     load(&gate, OriginResult::Value);
-    hanging.iter().for_each(|permit| permit.report().unwrap().load_ended(OriginResult::Timeout));
+    for permit in &hanging {
+        permit.report().unwrap().load_ended(OriginResult::Timeout);
+    }
     assert_eq!(circuit(&gate), CircuitState::Closed);
 }
 
