@@ -78,7 +78,12 @@ fn gate(row: &permits::Row) -> Vec<String> {
     let gate = &row.gate;
     let mut lines = vec![pair("gate", &gate.name), pair("process", &row.target_name)];
     lines.extend(gate.in_use.iter().map(|(class, count)| pair(&format!("in use {class}"), number(count))));
-    lines.push(pair("limit", number(gate.limit)));
+    let limit = match gate.ceiling {
+        Some(ceiling) => format!("{} now, at most {}", number(gate.limit), number(ceiling)),
+        None => number(gate.limit),
+    };
+    lines.push(pair("limit", limit));
+    lines.extend(gate.circuit.map(|state| pair("fail-fast", state.label())));
     lines.push(pair("queue", format!("{} of {}", number(gate.pending), number(gate.queue))));
     lines.push(pair("peaks of 60s", format!("{} in use, {} waiting", gate.usage_peak, gate.pending_peak)));
     lines.extend(gate.results.iter().map(|(result, count)| pair(&format!("{result}"), number(count))));
