@@ -202,7 +202,8 @@ fn rejected(world: &World, asked: &Asked, reason: RejectReason) -> Result<(), St
         RejectReason::QueueFull => others >= world.setup.permits + world.setup.queue,
         RejectReason::QueueTimeout => world.setup.queue_timeout <= world.setup.flight_deadline,
         RejectReason::Deadline => world.setup.queue_timeout > Duration::ZERO,
-        RejectReason::GroupShare | RejectReason::OriginDown => false,
+        RejectReason::GroupShare => world.setup.group_share.is_some() && others >= 1,
+        RejectReason::OriginDown => world.setup.fail_fast.is_some_and(|failures| world.births.len() as u64 >= failures),
     };
     if right { Ok(()) } else { Err(format!("G1: {reason} is not the reason: {asked:?}")) }
 }
