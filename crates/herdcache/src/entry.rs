@@ -3,10 +3,10 @@
 //! Stamps are moments on our own clock; the store's idea of time is never asked.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use crate::clock::Moment;
-use crate::freshness::{Bounds, Freshness};
+use crate::freshness::Bounds;
 use crate::graveyard;
 
 /// One key's state in the store. Cheap to clone.
@@ -68,10 +68,25 @@ pub(crate) struct Stamps {
     refresh_from: AtomicU64,
     /// A refresh of this very value is in flight or being started.
     refreshing: AtomicBool,
+    /// Whose word the bounds past freshness are.
+    word: AtomicU8,
+    /// O1: its expiry is in the account.
+    expiry_told: AtomicBool,
+}
+
+/// Whose word the bounds past freshness are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    /// The cache's, as in force when the value is judged.
+    Cache,
+    /// The loader set `stale_for`; the cache says how much longer the value stands in for failed loads.
+    Loader,
+    /// Nobody moves them.
+    Fixed,
 }
 
 impl Stamps {
-    pub(crate) fn new(born: Moment, load_ns: u64, bounds: Bounds) -> Self {
+    pub(crate) fn new(born: Moment, load_ns: u64, bounds: Bounds, word: Word) -> Self {
         Self {
             born,
             load_ns,
@@ -80,26 +95,47 @@ impl Stamps {
             last: AtomicU64::new(bounds.last),
             refresh_from: AtomicU64::new(0),
             refreshing: AtomicBool::new(false),
+            word: AtomicU8::new(word as u8),
+            expiry_told: AtomicBool::new(false),
         }
     }
 
+    /// When it stops being fresh.
     #[inline]
-    pub(crate) fn bounds(&self) -> Bounds {
-        Bounds { soft: self.soft.load(Relaxed), hard: self.hard.load(Relaxed), last: self.last.load(Relaxed) }
+    pub(crate) fn soft(&self) -> Moment {
+        self.soft.load(Relaxed)
     }
 
+    /// Most readers need this one comparison.
     #[inline]
-    pub(crate) fn judge(&self, now: Moment) -> Freshness {
-        // Most readers need one comparison and one load.
-        if now < self.soft.load(Relaxed) { Freshness::Fresh } else { self.bounds().judge(now) }
+    pub(crate) fn is_fresh(&self, now: Moment) -> bool {
+        now < self.soft()
+    }
+
+    /// The bounds, where the cache's values are stale for `stale` nanoseconds and stand in for failed loads for `error`,
+    /// or as long as they are stale.
+    pub(crate) fn bounds_within(&self, stale: u64, error: u64) -> Bounds {
+        let (soft, word) = (self.soft(), self.word.load(Relaxed));
+        let stamped = Bounds { soft, hard: self.hard.load(Relaxed), last: self.last.load(Relaxed) };
+        if word == Word::Fixed as u8 {
+            return stamped;
+        }
+        let hard = if word == Word::Loader as u8 { stamped.hard } else { soft.saturating_add(stale) };
+        Bounds { soft, hard, last: soft.saturating_add(error).max(hard) }
     }
 
     #[cfg(feature = "lab")]
     /// Moves every bound that lies ahead to `now`: the value is expired from here on.
     pub(crate) fn expire(&self, now: Moment) {
+        self.word.store(Word::Fixed as u8, Relaxed);
         for bound in [&self.soft, &self.hard, &self.last] {
             bound.fetch_min(now, Relaxed);
         }
+    }
+
+    /// O1: claims the right to count that this value expired.
+    pub(crate) fn claim_expiry(&self) -> bool {
+        !self.expiry_told.load(Relaxed) && !self.expiry_told.swap(true, Relaxed)
     }
 
     /// Claims the right to start the one refresh of this value.

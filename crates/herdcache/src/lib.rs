@@ -58,6 +58,7 @@ mod core;
 mod entry;
 mod error;
 mod events;
+mod fallback;
 #[cfg(feature = "feed")]
 mod feed;
 mod flight;
@@ -77,6 +78,8 @@ mod runtime;
 mod spread;
 mod store;
 mod ttl;
+mod tuning;
+mod unwatched;
 
 pub use answer::Answer;
 pub use builder::Builder;
@@ -90,9 +93,10 @@ pub use gate::{Gate, GateBuilder};
 pub use herdfeed::{self, Outcome, RejectReason};
 pub use key::{Key, KeyView};
 pub use loaded::Loaded;
-#[cfg(feature = "lab")]
 pub use measures::Switch;
 pub use origin::{BlockingError, LoadContext, Origin};
 pub use registry::{process_config, process_snapshot};
 pub use spread::{Reach, Spread};
 pub use ttl::Ttl;
+pub use tuning::Tuning;
+pub use unwatched::WhenUnwatched;

@@ -22,6 +22,7 @@ use crate::clock;
 use crate::entry::Stored;
 use crate::freshness::Freshness;
 use crate::ghost::Ghosts;
+use crate::tuning::InForce;
 
 /// What the engine needs of a local store.
 ///
@@ -67,12 +68,13 @@ pub(crate) enum Leaving {
 pub(crate) struct Leavings {
     pub(crate) account: Arc<Account>,
     pub(crate) ghosts: Ghosts,
+    pub(crate) in_force: Arc<InForce>,
 }
 
 impl Leavings {
     /// An entry has left. Told by the store exactly once per entry.
     pub(crate) fn note<V: Send + Sync + 'static>(&self, hash: u64, stored: &Stored<V>, leaving: Leaving) {
-        let expired = stored.stamps().judge(clock::coarse()) >= Freshness::Reserve;
+        let expired = self.in_force.judge(stored.stamps(), clock::coarse()) >= Freshness::Reserve;
         let cause = match leaving {
             Leaving::Removed => RemovalCause::Invalidated,
             // Our own stamps decide, whoever removed it.

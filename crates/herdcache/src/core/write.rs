@@ -13,7 +13,7 @@ use herdfeed::{DiscardReason, Measure};
 
 use super::Core;
 use crate::clock::{self, Moment, nanos};
-use crate::entry::{Entry, Stamps, Stored};
+use crate::entry::{Entry, Stamps, Stored, Word};
 use crate::flight::{Doom, Flight};
 use crate::freshness::Bounds;
 use crate::graveyard::Vigil;
@@ -34,7 +34,12 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let ttl = loaded.ttl(&self.settings.ttl, self.settings.negative_ttl);
         let jitter = if policy.has(Measure::Jitter) { self.settings.jitter } else { 0.0 };
         let bounds = Bounds::new(born, &ttl, jitter, fastrand::f64());
-        let stamps = Stamps::new(born, load_ns, bounds);
+        let word = match (&loaded.value, loaded.stale_for) {
+            (Some(_), None) => Word::Cache,
+            (Some(_), Some(_)) => Word::Loader,
+            (None, _) => Word::Fixed,
+        };
+        let stamps = Stamps::new(born, load_ns, bounds, word);
         // R1: what arrives stale, or nearly so, is not refreshed at every read.
         if ttl.fresh_for < Duration::from_millis(1) {
             stamps.cool_until(born.saturating_add(nanos(self.settings.cooling_base)));

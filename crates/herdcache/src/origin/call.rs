@@ -11,7 +11,7 @@ use std::time::Duration;
 use herdfeed::{ClosedSet, OriginResult};
 use parking_lot::Mutex;
 
-use crate::account::Account;
+use crate::account::{Account, Unlimited};
 use crate::clock::{self, Moment};
 use crate::gate::Permit;
 
@@ -63,8 +63,8 @@ pub(crate) enum Ticket {
     Permit { _permit: Permit },
     /// S5: the permit of the call whose loader asked for this one.
     Parent { _loan: Loan },
-    /// Permits are switched off.
-    Free,
+    /// Permits are switched off; counted where one would have been needed.
+    Free(Option<Unlimited>),
 }
 
 /// A part of a call; the call ends when its last part is dropped.
@@ -114,6 +114,18 @@ impl Call {
             above = call.parent.as_ref();
         }
         None
+    }
+
+    /// S5: whether a call above this one passed the same gate.
+    pub(crate) fn is_nested(&self) -> bool {
+        let mut above = self.parent.as_ref();
+        while let Some(call) = above {
+            if call.gate == self.gate {
+                return true;
+            }
+            above = call.parent.as_ref();
+        }
+        false
     }
 
     /// Has `work` done when the last part has ended; false, without making it, if the call is over or never began.
@@ -172,8 +184,9 @@ impl Call {
             State::Waiting | State::Over => return,
         };
         let code = usize::from(self.result.load(Relaxed));
-        // A call that was dropped without a word was given up: its runtime ended, or its cache was shut down.
-        let result = OriginResult::all().get(code.wrapping_sub(1)).copied().unwrap_or(OriginResult::Error);
+        // E2: a call that was dropped without a word was given up (its runtime ended, or its cache was shut down), which
+        // is no failure of the origin.
+        let result = OriginResult::all().get(code.wrapping_sub(1)).copied().unwrap_or(OriginResult::Abandoned);
         self.account.call_ends(result, clock::exact().saturating_sub(self.started.load(Relaxed)));
         drop(ticket);
         let after = self.after.lock().take();
