@@ -1,10 +1,13 @@
 //! S1: what becomes of a load when the last caller that waited for it has left.
 
-use std::sync::Arc;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use herdcache::herdfeed::{FlightEnd, OriginResult};
-use herdcache::{Builder, Cache, Gate, Outcome, Ttl, WhenUnwatched};
+use herdcache::{Builder, Cache, Gate, Got, Outcome, Ttl, WhenUnwatched};
 
 use crate::support::{Calls, DbError, Load, Rows, ask, assert_quiet, ms, outcome, rows, turns, value};
 
@@ -162,6 +165,50 @@ async fn s1_loads_without_single_flight_are_abandoned_one_by_one() {
     assert_quiet(&cache.snapshot());
 }
 
+type Asking = Pin<Box<dyn Future<Output = Got<u64, DbError>> + Send>>;
+
+fn asking(cache: &Rows, calls: &Arc<Calls>, gives: u64) -> Asking {
+    let (cache, load) = (cache.clone(), calls.load(ms(100), Ok(gives)));
+    Box::pin(async move { cache.get_with(&7, load).await })
+}
+
+/// A waker whose end brings the next caller: it is dropped after its caller has left the flight, before anything follows.
+struct Brings {
+    next: Mutex<Asking>,
+    to: Arc<Mutex<Option<Asking>>>,
+}
+
+impl Wake for Brings {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for Brings {
+    fn drop(&mut self) {
+        let mut next = std::mem::replace(self.next.get_mut().unwrap(), Box::pin(std::future::pending()));
+        assert!(next.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        *self.to.lock().unwrap() = Some(next);
+    }
+}
+
+/// S1: a caller that comes when the last one has just left, and the load is not given up yet, keeps it.
+#[tokio::test(start_paused = true)]
+async fn s1_a_caller_at_the_very_moment_keeps_the_load() {
+    let cache = abandoning("s1-moment").build().unwrap();
+    let (calls, came) = (Arc::new(Calls::default()), Arc::default());
+    let next = Mutex::new(asking(&cache, &calls, 2));
+    let waker = Waker::from(Arc::new(Brings { next, to: Arc::clone(&came) }));
+    let mut first = asking(&cache, &calls, 1);
+    assert!(first.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+    drop(waker);
+    assert!(came.lock().unwrap().is_none());
+    drop(first);
+    let second = came.lock().unwrap().take().expect("it came as the first one left");
+    let got = second.await;
+    assert_eq!((outcome(&got), value(got), calls.started()), (Some(Outcome::Coalesced), 1, 1));
+    assert_eq!(cache.snapshot().flights[FlightEnd::Abandoned], 0);
+    assert_quiet(&cache.snapshot());
+}
+
 /// S1, L1, L6: a caller that comes as the last one leaves keeps the load alive or starts anew: on real threads, nobody hangs.
 #[test]
 fn s1_whoever_comes_as_the_last_one_leaves_is_answered() {
@@ -190,4 +237,6 @@ fn s1_whoever_comes_as_the_last_one_leaves_is_answered() {
     let snapshot = cache.snapshot();
     assert_quiet(&snapshot);
     assert_eq!((gate.snapshot().used(), snapshot.outcomes[Outcome::Failed]), (0, 0));
+    // Whoever joined a flight was answered by it: nobody had to look for a second one.
+    assert_eq!(snapshot.participants.total(), snapshot.misses.total());
 }
