@@ -60,6 +60,8 @@ pub(crate) struct Stamps {
     pub(crate) born: Moment,
     /// How long its load took, in nanoseconds; 0 for an inserted value.
     pub(crate) load_ns: u64,
+    /// The end of freshness as stored: bounds past freshness count from it, also once `soft` has been moved.
+    ends: Moment,
     // The bounds are atomic since `expire` moves them in place; readers see either.
     soft: AtomicU64,
     hard: AtomicU64,
@@ -90,6 +92,7 @@ impl Stamps {
         Self {
             born,
             load_ns,
+            ends: bounds.soft,
             soft: AtomicU64::new(bounds.soft),
             hard: AtomicU64::new(bounds.hard),
             last: AtomicU64::new(bounds.last),
@@ -120,8 +123,8 @@ impl Stamps {
         if word == Word::Fixed as u8 {
             return stamped;
         }
-        let hard = if word == Word::Loader as u8 { stamped.hard } else { soft.saturating_add(stale) };
-        Bounds { soft, hard, last: soft.saturating_add(error).max(hard) }
+        let hard = if word == Word::Loader as u8 { stamped.hard } else { self.ends.saturating_add(stale) };
+        Bounds { soft, hard, last: self.ends.saturating_add(error).max(hard) }
     }
 
     #[cfg(feature = "lab")]
