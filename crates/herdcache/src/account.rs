@@ -7,6 +7,7 @@ mod counters;
 mod histogram;
 mod local;
 mod peaks;
+mod savings;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -20,6 +21,7 @@ pub(crate) use counters::Counters;
 pub(crate) use histogram::AtomicHistogram;
 pub(crate) use local::{SAMPLED, Sample, tick};
 pub(crate) use peaks::{Peak, Rate};
+pub(crate) use savings::{Savings, Spared, Unlimited};
 
 use crate::clock::Moment;
 
@@ -83,6 +85,7 @@ pub(crate) struct Account {
     pub(crate) flight_waiters_peak: Peak,
     pub(crate) origin_active_peak: Peak,
     pub(crate) origin_starts: Rate,
+    pub(crate) savings: Savings,
 }
 
 impl Account {
@@ -117,6 +120,7 @@ impl Account {
             flight_waiters_peak: Peak::new(),
             origin_active_peak: Peak::new(),
             origin_starts: Rate::new(),
+            savings: Savings::new(),
         }
     }
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use crate::cache::{Cache, ReadThrough};
 use crate::config::{ConfigError, Settings};
-use crate::core::Core;
+use crate::core::{Core, Hooks};
+use crate::error::GetError;
+use crate::fallback::Fallback;
 use crate::gate::Gate;
 use crate::group::Grouping;
 use crate::key::{Key, KeyNames, KeyView};
@@ -14,6 +16,7 @@ use crate::measures::{Measures, Policy};
 use crate::origin::Origin;
 use crate::registry;
 use crate::ttl::Ttl;
+use crate::unwatched::WhenUnwatched;
 
 /// Builds a [`Cache`] or a [`ReadThrough`].
 #[derive(Debug)]
@@ -26,7 +29,7 @@ pub struct Builder<K, V, E> {
     view: KeyView<K>,
     groups: Option<Grouping<K>>,
     policy: Policy,
-    value: std::marker::PhantomData<fn() -> (V, E)>,
+    fallback: Fallback<K, V, E>,
 }
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E> {
@@ -39,7 +42,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
             view: KeyView::Hash,
             groups: None,
             policy: Policy::FULL,
-            value: std::marker::PhantomData,
+            fallback: Fallback::none(),
         }
     }
 
@@ -159,6 +162,56 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
         self
     }
 
+    /// The most that [`tune`](Cache::tune) may raise `stale_for` to: from `stale_for` as built to 10 years.
+    /// Default: as built, so that tuning only shortens.
+    ///
+    /// Longer: an operator may choose older answers in an incident. It takes no memory: values stay stored anyway.
+    pub fn tunable_stale_for(mut self, most: Duration) -> Self {
+        self.settings.tunable_stale_for = Some(most);
+        self
+    }
+
+    /// The most that [`tune`](Cache::tune) may raise `stale_if_error_for` to: from `stale_if_error_for` as built to
+    /// 10 years. Default: as built, so that tuning only shortens.
+    ///
+    /// Longer: an operator may choose older answers while the origin is down.
+    pub fn tunable_stale_if_error_for(mut self, most: Duration) -> Self {
+        self.settings.tunable_stale_if_error_for = Some(most);
+        self
+    }
+
+    /// A degraded value when nothing else can be answered: no load helped, and no older value may be answered either.
+    /// Default: none, callers get the error.
+    ///
+    /// `fallback` is told the key and the error and may decline with `None`. Its value is answered to this one caller as
+    /// [`Outcome::Fallback`](crate::Outcome::Fallback) and never stored. It runs in the caller, once for each request
+    /// that needs it, so it should be quick; if it panics, the caller gets the error. It is not asked about `Reentrant`,
+    /// which is a mistake in a loader.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use herdcache::{Answer, Cache, Gate, GetError, Outcome, Ttl};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let stock = Cache::<String, Vec<u64>, &str>::builder("stock", Ttl::fresh_for(Duration::from_secs(5)), &Gate::new(8))
+    ///     .fallback(|_, error| (!matches!(error, GetError::Closed)).then(Vec::new))
+    ///     .build()?;
+    /// let answer = stock.get_with("tea", |_| async { Err::<Vec<u64>, _>("down") }).await?.expect("degraded");
+    /// assert_eq!((answer.len(), Answer::outcome(&answer)), (0, Outcome::Fallback));
+    /// # Ok(()) }
+    /// ```
+    pub fn fallback(mut self, fallback: impl Fn(&K, &GetError<E>) -> Option<V> + Send + Sync + 'static) -> Self {
+        self.fallback = Fallback::of(fallback);
+        self
+    }
+
+    /// What becomes of a load when the last caller that waited for it has left. Default: it finishes.
+    ///
+    /// Finish: loads that nobody waits for. Abandon: values that are not cached when callers are impatient.
+    pub fn when_unwatched(mut self, what: WhenUnwatched) -> Self {
+        self.settings.when_unwatched = what;
+        self
+    }
+
     /// How keys appear on screens, in events and in the feed. Default: as a hash.
     pub fn show_keys(mut self, view: KeyView<K>) -> Self {
         self.view = view;
@@ -170,6 +223,21 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     /// For measuring before protection is switched on, or when the cache itself is under
     /// suspicion. Every miss loads, nothing is coalesced or limited, failures are not shared.
     /// Snapshot and screen say `observe`.
+    ///
+    /// The snapshot's [`saved`](herdfeed::Saved) estimates what protection would have done with the same requests:
+    ///
+    /// | figure | counts | assumes |
+    /// |---|---|---|
+    /// | `coalesced` | origin calls that began while another load of their key ran, or just after it had landed | that the load which they would have shared takes as long as it does |
+    /// | `cooled` | origin calls that began while their key would have cooled | that the first load after a window fails or succeeds as it does |
+    /// | `stale` | requests that a value within `stale_for` could have answered at once | that the refresh behind it takes as long as the load does |
+    /// | `reserve` | requests that ended in an error though a value within `stale_if_error_for` was there, and are not in `stale` | that the origin's healing is noticed at once; cooling lets older values stand in for a moment longer |
+    /// | `over_limit` | loads, without those in the first two rows, that began while as many as the gate's permits ran | that no other cache uses the gate, and that loads which wait hold nobody back: too low in a long overload |
+    /// | `expiries_peak`, `jittered_peak` | values that expired within one second of the last 60 and were asked for since; the same with jitter | that jitter spreads over at most a minute: with a TTL that long the true peak is lower |
+    ///
+    /// Origin calls would have been fewer by about `coalesced` + `cooled`. Not taken into account: the loads that jitter
+    /// (half of it, in parts of all loads) and refresh-ahead add, those that the gate's fail-fast refuses, and keys that are evicted earlier or later. A
+    /// measure that is on adds nothing to its figure.
     pub fn observe_only(mut self) -> Self {
         self.policy = Policy::NONE;
         self
@@ -186,10 +254,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
         self.check_refresh()?;
         self.check_queue_timeout()?;
         self.check_groups()?;
-        let Self { name, settings, gate, view, groups, policy, .. } = self;
+        let Self { name, settings, gate, view, groups, policy, fallback, .. } = self;
         let core = registry::add_cache(&name, |name| {
-            let names = KeyNames::new(&name, view);
-            Arc::new(Core::new(name, settings, Measures::new(policy), gate, names, groups))
+            let hooks = Hooks { names: KeyNames::new(&name, view), fallback, groups };
+            Arc::new(Core::new(name, settings, Measures::new(policy), gate, hooks))
         });
         Ok(Cache::over(core))
     }
@@ -231,11 +299,15 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     }
 
     fn check_refresh(&self) -> Result<(), ConfigError> {
-        let stale = !self.settings.ttl.stale_for.is_zero();
-        if stale && self.gate.0.settings.refresh_permits == 0 && self.policy == Policy::FULL {
+        let field = match (self.settings.ttl.stale_for, self.settings.most_stale_for()) {
+            (Duration::ZERO, Duration::ZERO) => return Ok(()),
+            (Duration::ZERO, _) => "tunable_stale_for",
+            _ => "stale_for",
+        };
+        if self.gate.0.settings.refresh_permits == 0 && self.policy == Policy::FULL {
             return Err(ConfigError::new(
                 format!("cache {:?}", self.name),
-                "stale_for",
+                field,
                 "is set but refresh_permits of its gate is 0: stale values would never be refreshed",
             ));
         }

@@ -16,6 +16,7 @@ use herdfeed::{CacheSnapshot, FlightTrigger, Outcome};
 use crate::answer::Answer;
 use crate::builder::Builder;
 use crate::clock;
+use crate::config::ConfigError;
 use crate::core::Core;
 use crate::core::refresh::Refreshing;
 use crate::entry::Stored;
@@ -28,6 +29,7 @@ use crate::loaded::Loaded;
 use crate::origin::{AnyOrigin, LoadContext};
 use crate::spread::Spread;
 use crate::ttl::Ttl;
+use crate::tuning::Tuning;
 use get::Get;
 
 /// A cache whose callers bring the loader. Cloning gives another handle of the same cache.
@@ -117,7 +119,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     {
         let now = clock::coarse();
         match self.core.store.get(key)? {
-            Stored::Value(entry) => match entry.stamps.judge(now) {
+            Stored::Value(entry) => match self.core.in_force.judge(&entry.stamps, now) {
                 Freshness::Fresh => Some(Answer::new(entry, Outcome::Hit, now)),
                 Freshness::Stale => Some(Answer::new(entry, Outcome::Stale, now)),
                 Freshness::Reserve | Freshness::Expired => None,
@@ -204,6 +206,18 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     {
         self.core.mark_stale(key);
         Spread::process()
+    }
+
+    /// Changes settings while the cache runs, within the bounds that it was built with.
+    ///
+    /// For an operator in an incident: longer stale bounds act at once on everything that is stored. Each setting that
+    /// changes is an event, and the snapshot and the feed's configuration show what is in force. A hit costs the same.
+    /// Permits belong to the [`gate`](Cache::gate).
+    ///
+    /// # Errors
+    /// [`ConfigError`] naming the field, its value, the range and the remedy. Then nothing is changed.
+    pub fn tune(&self, tuning: Tuning) -> Result<(), ConfigError> {
+        self.core.tune(tuning)
     }
 
     /// The account now: exact totals since the cache was built.

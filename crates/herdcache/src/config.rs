@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::clock::nanos;
 use crate::ttl::Ttl;
+use crate::unwatched::WhenUnwatched;
 
 /// A setting that cannot work. Names the cache or gate, the field, its value and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +50,10 @@ pub(crate) struct Settings {
     pub(crate) cooling_cap: Duration,
     pub(crate) max_flights: usize,
     pub(crate) max_waiters: usize,
+    pub(crate) when_unwatched: WhenUnwatched,
+    /// How far each may be raised while the cache runs; as built if not said.
+    pub(crate) tunable_stale_for: Option<Duration>,
+    pub(crate) tunable_stale_if_error_for: Option<Duration>,
 }
 
 const YEARS_10: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
@@ -72,7 +77,20 @@ impl Settings {
             cooling_cap: Duration::from_secs(5),
             max_flights: 10_000,
             max_waiters: 100_000,
+            when_unwatched: WhenUnwatched::Finish,
+            tunable_stale_for: None,
+            tunable_stale_if_error_for: None,
         }
+    }
+
+    /// The most that `stale_for` may be tuned to.
+    pub(crate) fn most_stale_for(&self) -> Duration {
+        self.tunable_stale_for.unwrap_or(self.ttl.stale_for)
+    }
+
+    /// The most that `stale_if_error_for` may be tuned to.
+    pub(crate) fn most_stale_if_error_for(&self) -> Duration {
+        self.tunable_stale_if_error_for.unwrap_or(self.ttl.last_for())
     }
 
     /// A1: every range, and every pair that contradicts itself.
@@ -92,6 +110,9 @@ impl Settings {
         check.number("capacity", self.capacity, 1, 1 << 32)?;
         check.number("max_flights", self.max_flights as u64, 1, 1_000_000)?;
         check.number("max_waiters", self.max_waiters as u64, 1, 10_000_000)?;
+        let (stale, last) = (self.ttl.stale_for, self.ttl.last_for());
+        check.duration("tunable_stale_for", self.most_stale_for(), stale, YEARS_10)?;
+        check.duration("tunable_stale_if_error_for", self.most_stale_if_error_for(), last, YEARS_10)?;
         self.check_pairs(&check)
     }
 

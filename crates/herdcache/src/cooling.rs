@@ -69,6 +69,15 @@ impl<K: 'static, E: 'static> Cooling<K, E> {
         (now < cold.until).then(|| StillCooling { last: cold.last.clone(), until: cold.until })
     }
 
+    /// E1: whether the key cools now, without the failure.
+    pub(crate) fn is_cold<Q: Eq + ?Sized>(&self, hash: u64, key: &Q, now: Moment) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        let cold = self.rows.find(hash, |cold| cold.hash == hash && cold.key.borrow() == key);
+        cold.is_some_and(|cold| now < cold.until)
+    }
+
     /// E1: one load more has failed. Gives until when the key cools.
     ///
     /// Failures count as being in a row until the key has been left alone for as long as it may cool at most.

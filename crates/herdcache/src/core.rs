@@ -3,15 +3,19 @@
 //! The rooms meet here: this file holds them, `core/` says in which order a
 //! flight passes them, `cache/get.rs` in which order a request does.
 
+mod abandon;
 pub(crate) mod fly;
 mod forget;
+pub(crate) mod instead;
 pub(crate) mod join;
 mod land;
 mod landed;
 pub(crate) mod refresh;
 mod samples;
+mod savings;
 mod shutdown;
 mod snapshot;
+mod tune;
 mod write;
 
 use std::borrow::Borrow;
@@ -21,15 +25,17 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use foldhash::fast::RandomState;
-use herdfeed::{CacheConfig, Measure, MissCause, StaleReason};
+use herdfeed::{Measure, MissCause, StaleReason};
 use tokio::sync::Notify;
 
 use crate::account::{Account, Sample, tick};
 use crate::clock::{self, Moment};
 use crate::config::Settings;
 use crate::cooling::Windows;
-use crate::entry::{Entry, Stored};
+use crate::entry::{Stamps, Stored};
+use crate::fallback::Fallback;
 use crate::flight::table::Table;
+use crate::freshness::Bounds;
 use crate::gate::Gate;
 use crate::group::{Group, Grouping};
 use crate::herd::{Cover, Herds};
@@ -41,6 +47,7 @@ use crate::origin::call::Errand;
 use crate::store::moka::MokaStore;
 use crate::store::{Leavings, Store};
 use crate::tags::Epoch;
+use crate::tuning::InForce;
 use landed::LandedRing;
 use samples::Samples;
 
@@ -60,6 +67,9 @@ pub(crate) struct Core<K: 'static, V: Send + Sync + 'static, E, S = LocalStore<K
     groups: Option<Grouping<K>>,
     pub(crate) hot: HotKeys<K>,
     pub(crate) herds: Herds,
+    /// The bounds past freshness, as tuned.
+    pub(crate) in_force: Arc<InForce>,
+    fallback: Fallback<K, V, E>,
     leavings: Arc<Leavings<K>>,
     hasher: RandomState,
     landed: LandedRing<K>,
@@ -69,20 +79,21 @@ pub(crate) struct Core<K: 'static, V: Send + Sync + 'static, E, S = LocalStore<K
     quiet: Notify,
 }
 
+/// The application's code that a cache holds, apart from loaders.
+pub(crate) struct Hooks<K, V, E> {
+    pub(crate) names: KeyNames<K>,
+    pub(crate) fallback: Fallback<K, V, E>,
+    pub(crate) groups: Option<Grouping<K>>,
+}
+
 /// Flights are numbered over the whole process.
 static NEXT_FLIGHT: AtomicU64 = AtomicU64::new(1);
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
-    pub(crate) fn new(
-        name: String,
-        settings: Settings,
-        measures: Measures,
-        gate: Gate,
-        names: KeyNames<K>,
-        groups: Option<Grouping<K>>,
-    ) -> Self {
+    pub(crate) fn new(name: String, settings: Settings, measures: Measures, gate: Gate, hooks: Hooks<K, V, E>) -> Self {
         let account = Arc::new(Account::new());
-        let leavings = Arc::new(Leavings::new(Arc::clone(&account)));
+        let in_force = Arc::new(InForce::new(&settings));
+        let leavings = Arc::new(Leavings::new(Arc::clone(&account), Arc::clone(&in_force)));
         let hasher = RandomState::default();
         let now = clock::exact();
         let windows = Windows { base: settings.cooling_base, cap: settings.cooling_cap };
@@ -104,8 +115,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             measures,
             gate,
             account,
-            names,
-            groups,
+            groups: hooks.groups,
+            names: hooks.names,
+            fallback: hooks.fallback,
+            in_force,
             leavings,
             hasher,
         }
@@ -153,13 +166,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     /// Counts a value that is answered past freshness.
-    pub(crate) fn count_stale<Q>(&self, key: &Q, entry: &Entry<V>, reason: StaleReason, now: Moment)
+    ///
+    /// `bounds` are those that it was judged by: they may have been tuned since.
+    pub(crate) fn count_stale<Q>(&self, key: &Q, stamps: &Stamps, bounds: Bounds, reason: StaleReason, now: Moment)
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let stamps = &entry.stamps;
-        let bounds = stamps.bounds();
         // L4, checked where values leave: nothing beyond its last bound.
         if now >= bounds.last.saturating_add(clock::SLACK) {
             self.account.law_violations.fetch_add(1, Relaxed);
@@ -190,32 +203,5 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     pub(crate) fn next_flight() -> u64 {
         NEXT_FLIGHT.fetch_add(1, Relaxed)
-    }
-
-    /// Effective settings, for the feed.
-    pub(crate) fn config(&self) -> CacheConfig {
-        let ms = |duration: std::time::Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-        let settings = &self.settings;
-        CacheConfig {
-            name: self.name.clone(),
-            gate: self.gate.name().to_owned(),
-            store: S::NAME.to_owned(),
-            capacity: settings.capacity,
-            fresh_ms: ms(settings.ttl.fresh_for),
-            stale_ms: ms(settings.ttl.stale_for),
-            stale_if_error_ms: ms(settings.ttl.last_for()),
-            jitter: settings.jitter,
-            early_refresh: settings.early_refresh,
-            soft_timeout_ms: settings.soft_timeout.map(ms),
-            origin_timeout_ms: ms(settings.origin_timeout),
-            flight_deadline_ms: ms(settings.flight_deadline),
-            negative_ttl_ms: ms(settings.negative_ttl),
-            cooling_base_ms: ms(settings.cooling_base),
-            cooling_cap_ms: ms(settings.cooling_cap),
-            max_flights: settings.max_flights as u64,
-            max_waiters: settings.max_waiters as u64,
-            group_share: self.groups.as_ref().map(|groups| groups.share),
-            keys: self.names.view().label().to_owned(),
-        }
     }
 }

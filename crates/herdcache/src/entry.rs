@@ -3,10 +3,10 @@
 //! Stamps are moments on our own clock; the store's idea of time is never asked.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use crate::clock::Moment;
-use crate::freshness::{Bounds, Freshness};
+use crate::freshness::Bounds;
 use crate::graveyard;
 use crate::marks::Marks;
 
@@ -63,6 +63,8 @@ pub(crate) struct Stamps {
     pub(crate) load_ns: u64,
     /// What the source said of it.
     marks: Option<Box<Marks>>,
+    /// The end of freshness as stored: bounds past freshness count from it, also once `soft` has been moved.
+    ends: Moment,
     // The bounds are atomic since `expire` moves them in place; readers see either.
     soft: AtomicU64,
     hard: AtomicU64,
@@ -73,20 +75,38 @@ pub(crate) struct Stamps {
     refreshing: AtomicBool,
     /// The key's newer state lies in the other store.
     superseded: AtomicBool,
+    /// Whose word the bounds past freshness are.
+    word: AtomicU8,
+    /// O1: its expiry is in the account.
+    expiry_told: AtomicBool,
+}
+
+/// Whose word the bounds past freshness are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Word {
+    /// The cache's, as in force when the value is judged.
+    Cache,
+    /// The loader set `stale_for`; the cache says how much longer the value stands in for failed loads.
+    Loader,
+    /// Nobody moves them.
+    Fixed,
 }
 
 impl Stamps {
-    pub(crate) fn new(born: Moment, load_ns: u64, bounds: Bounds, marks: Option<Box<Marks>>) -> Self {
+    pub(crate) fn new(born: Moment, load_ns: u64, bounds: Bounds, word: Word, marks: Option<Box<Marks>>) -> Self {
         Self {
             born,
             load_ns,
             marks,
+            ends: bounds.soft,
             soft: AtomicU64::new(bounds.soft),
             hard: AtomicU64::new(bounds.hard),
             last: AtomicU64::new(bounds.last),
             refresh_from: AtomicU64::new(0),
             refreshing: AtomicBool::new(false),
             superseded: AtomicBool::new(false),
+            word: AtomicU8::new(word as u8),
+            expiry_told: AtomicBool::new(false),
         }
     }
 
@@ -108,23 +128,42 @@ impl Stamps {
         self.last.fetch_max(was, Relaxed);
     }
 
+    /// When it stops being fresh.
     #[inline]
-    pub(crate) fn bounds(&self) -> Bounds {
-        Bounds { soft: self.soft.load(Relaxed), hard: self.hard.load(Relaxed), last: self.last.load(Relaxed) }
+    pub(crate) fn soft(&self) -> Moment {
+        self.soft.load(Relaxed)
     }
 
+    /// Most readers need this one comparison.
     #[inline]
-    pub(crate) fn judge(&self, now: Moment) -> Freshness {
-        // Most readers need one comparison and one load.
-        if now < self.soft.load(Relaxed) { Freshness::Fresh } else { self.bounds().judge(now) }
+    pub(crate) fn is_fresh(&self, now: Moment) -> bool {
+        now < self.soft()
+    }
+
+    /// The bounds, where the cache's values are stale for `stale` nanoseconds and stand in for failed loads for `error`,
+    /// or as long as they are stale.
+    pub(crate) fn bounds_within(&self, stale: u64, error: u64) -> Bounds {
+        let (soft, word) = (self.soft(), self.word.load(Relaxed));
+        let stamped = Bounds { soft, hard: self.hard.load(Relaxed), last: self.last.load(Relaxed) };
+        if word == Word::Fixed as u8 {
+            return stamped;
+        }
+        let hard = if word == Word::Loader as u8 { stamped.hard } else { self.ends.saturating_add(stale) };
+        Bounds { soft, hard, last: self.ends.saturating_add(error).max(hard) }
     }
 
     #[cfg(feature = "lab")]
     /// Moves every bound that lies ahead to `now`: the value is expired from here on.
     pub(crate) fn expire(&self, now: Moment) {
+        self.word.store(Word::Fixed as u8, Relaxed);
         for bound in [&self.soft, &self.hard, &self.last] {
             bound.fetch_min(now, Relaxed);
         }
+    }
+
+    /// O1: claims the right to count that this value expired.
+    pub(crate) fn claim_expiry(&self) -> bool {
+        !self.expiry_told.load(Relaxed) && !self.expiry_told.swap(true, Relaxed)
     }
 
     /// Claims the right to start the one refresh of this value.

@@ -18,6 +18,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
+use crate::account::Spared;
 use crate::clock::Moment;
 use crate::entry::{Entry, Stored};
 use crate::group::Group;
@@ -65,6 +66,10 @@ pub(crate) struct Flight<K, V: Send + Sync + 'static, E> {
     ended: AtomicBool,
     /// Whether its start was told as an event.
     told: AtomicBool,
+    /// F5: a caller was answered an older value and left the load to go on.
+    wanted: AtomicBool,
+    /// O1: why protection would have spared it; set as it is registered, if at all.
+    spared: OnceLock<Spared>,
     call: OnceLock<Arc<Call>>,
     /// When the origin call must be over; 0 before it starts.
     pub(crate) call_deadline: AtomicU64,
@@ -150,6 +155,8 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
             outpaced: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             told: AtomicBool::new(false),
+            wanted: AtomicBool::new(false),
+            spared: OnceLock::new(),
             call: OnceLock::new(),
             call_deadline: AtomicU64::new(0),
             may_start: Notify::new(),
@@ -377,6 +384,26 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
     /// Whether its start was told as an event.
     pub(crate) fn was_told(&self) -> bool {
         self.told.load(Relaxed)
+    }
+
+    /// O1: protection would have spared it.
+    pub(crate) fn spare(&self, why: Spared) {
+        let _ = self.spared.set(why);
+    }
+
+    /// O1: why protection would have spared it, if it would.
+    pub(crate) fn spared(&self) -> Option<Spared> {
+        self.spared.get().copied()
+    }
+
+    /// F5: it is to go on though its caller leaves.
+    pub(crate) fn want(&self) {
+        self.wanted.store(true, Relaxed);
+    }
+
+    /// Whether it is to go on though nobody waits.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.wanted.load(Relaxed)
     }
 
     /// Whether its end has been claimed.

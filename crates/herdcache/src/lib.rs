@@ -65,6 +65,7 @@ mod core;
 mod entry;
 mod error;
 mod events;
+mod fallback;
 #[cfg(feature = "feed")]
 mod feed;
 mod flight;
@@ -91,6 +92,8 @@ mod tags;
 #[cfg(feature = "tower")]
 pub mod tower;
 mod ttl;
+mod tuning;
+mod unwatched;
 
 pub use answer::Answer;
 pub use builder::Builder;
@@ -105,9 +108,10 @@ pub use gate::{FailFast, Gate, GateBuilder, GatePermit, Rejected};
 pub use herdfeed::{self, Outcome, RejectReason};
 pub use key::{Key, KeyView};
 pub use loaded::Loaded;
-#[cfg(feature = "lab")]
 pub use measures::Switch;
 pub use origin::{BlockingError, LoadContext, Origin};
 pub use registry::{process_config, process_snapshot};
 pub use spread::{Reach, Spread};
 pub use ttl::Ttl;
+pub use tuning::Tuning;
+pub use unwatched::WhenUnwatched;

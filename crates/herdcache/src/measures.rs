@@ -55,12 +55,11 @@ impl Measures {
     }
 }
 
-/// A countermeasure's switch.
-#[cfg(feature = "lab")]
+/// Whether something that can be switched works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switch {
-    /// The measure works.
+    /// It works.
     On,
-    /// The measure does nothing.
+    /// It does nothing.
     Off,
 }

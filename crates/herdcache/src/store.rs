@@ -22,6 +22,7 @@ use crate::entry::Stored;
 use crate::freshness::Freshness;
 use crate::ghost::Ghosts;
 use crate::tags::Tags;
+use crate::tuning::InForce;
 
 /// What the engine needs of a local store.
 ///
@@ -67,11 +68,12 @@ pub(crate) struct Leavings<K: 'static> {
     pub(crate) account: Arc<Account>,
     pub(crate) ghosts: Ghosts,
     pub(crate) tags: Tags<K>,
+    pub(crate) in_force: Arc<InForce>,
 }
 
 impl<K> Leavings<K> {
-    pub(crate) fn new(account: Arc<Account>) -> Self {
-        Self { account, ghosts: Ghosts::default(), tags: Tags::default() }
+    pub(crate) fn new(account: Arc<Account>, in_force: Arc<InForce>) -> Self {
+        Self { account, ghosts: Ghosts::default(), tags: Tags::default(), in_force }
     }
 
     /// An entry has left. Told by the store exactly once per entry.
@@ -80,7 +82,7 @@ impl<K> Leavings<K> {
         if let Some(marks) = stamps.marks() {
             self.tags.leave(marks);
         }
-        let expired = stamps.judge(clock::coarse()) >= Freshness::Reserve;
+        let expired = self.in_force.judge(stamps, clock::coarse()) >= Freshness::Reserve;
         let leaving = if stamps.is_superseded() { Leaving::Overwritten } else { leaving };
         let cause = match leaving {
             Leaving::Removed => RemovalCause::Invalidated,

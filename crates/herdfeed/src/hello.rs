@@ -76,6 +76,12 @@ pub struct CacheConfig {
     pub stale_ms: u64,
     /// How long after it a value may be answered when loads fail.
     pub stale_if_error_ms: u64,
+    /// The most that an operator may tune `stale_ms` to.
+    pub tunable_stale_ms: u64,
+    /// The most that an operator may tune `stale_if_error_ms` to.
+    pub tunable_stale_if_error_ms: u64,
+    /// Whether an operator has switched background refreshes off.
+    pub refresh_off: bool,
     /// Largest part of the soft TTL that jitter takes away, 0..=0.5.
     pub jitter: f64,
     /// Refresh-ahead factor β; 0 is off.
@@ -100,6 +106,10 @@ pub struct CacheConfig {
     /// Part of the flights and of the gate's queue that one group (tenant) may hold, if keys are grouped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group_share: Option<f64>,
+    /// What becomes of a load that nobody waits for any more: `finish` or `abandon`; empty if not said.
+    pub when_unwatched: String,
+    /// Whether the application gives a degraded value when nothing else can be answered.
+    pub fallback: bool,
     /// How keys are shown: `hash`, `plain` or `function`.
     pub keys: String,
 }

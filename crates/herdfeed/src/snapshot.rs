@@ -51,6 +51,10 @@ pub struct CacheSnapshot {
     pub protection: Option<ProtectionLevel>,
     /// Countermeasures that are switched off now.
     pub off: Vec<Measure>,
+    /// Settings in force that an operator may tune while the cache runs.
+    pub tuned: TunedNow,
+    /// What the measures that are off would have saved.
+    pub saved: Saved,
 
     /// Requests that began.
     pub begun: u64,
@@ -131,6 +135,42 @@ pub struct CacheSnapshot {
     pub conditions: Vec<Event>,
     /// Laws found broken by the run-time checks; must stay 0.
     pub law_violations: u64,
+}
+
+/// Settings in force that can be tuned while a cache runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TunedNow {
+    /// How long past freshness values are answered while a refresh runs.
+    pub stale_ms: u64,
+    /// How long past freshness values are answered when loads fail.
+    pub stale_if_error_ms: u64,
+    /// Whether background refreshes are switched off.
+    pub refresh_off: bool,
+}
+
+/// What measures that are off would have saved, as estimates: a cache that only observes says how much
+/// protection it lacks. Cumulative, except the peaks. Nothing is added while every measure is on.
+///
+/// Origin calls with protection are about `origin_calls` − `coalesced` − `cooled`, and fewer still where
+/// loads `over_limit` would have been refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Saved {
+    /// Loads that began while another load of their key ran whose answer they could have shared.
+    pub coalesced: u64,
+    /// Loads that began while their key would have cooled after a failed load.
+    pub cooled: u64,
+    /// Requests that a stale value could have answered at once.
+    pub stale: u64,
+    /// Requests that got an error though an older value could have stood in.
+    pub reserve: u64,
+    /// Loads beyond the gate's limit: they would have waited for a permit or been refused.
+    pub over_limit: u64,
+    /// Most values of the last 60 seconds that expired within one second and were asked for.
+    pub expiries_peak: u64,
+    /// The same, had jitter spread these expiries.
+    pub jittered_peak: u64,
 }
 
 /// Maxima of the last 60 seconds that no reader resets, so that a herd of half a

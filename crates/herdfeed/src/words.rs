@@ -250,6 +250,8 @@ closed_set! {
         Timeout = "timeout",
         /// The loader panicked.
         Panicked = "panicked",
+        /// Given up before it ended: nobody waited any more, or its cache or runtime was shut down. No failure of the origin.
+        Abandoned = "abandoned",
     }
 }
 
@@ -437,7 +439,7 @@ mod tests {
             "encode_error",
             "do_not_store",
         ]);
-        check::<OriginResult>(&["value", "absent", "not_modified", "error", "timeout", "panicked"]);
+        check::<OriginResult>(&["value", "absent", "not_modified", "error", "timeout", "panicked", "abandoned"]);
         check::<RefreshResult>(&[
             "stored",
             "not_modified",

@@ -8,20 +8,22 @@ use crate::clock::Moment;
 
 const SECOND: u64 = 1_000_000_000;
 const SECONDS: usize = 60;
+/// How far back peaks reach.
+pub(super) const MINUTE: u64 = SECONDS as u64 * SECOND;
 
-/// Sixty one-second cells, each a second (high half) with a value (low half).
+/// One-second cells, each a second (high half) with a value (low half).
 #[derive(Debug)]
-struct Cells([AtomicU64; SECONDS]);
+struct Cells<const N: usize>([AtomicU64; N]);
 
-impl Cells {
+impl<const N: usize> Cells<N> {
     fn new() -> Self {
         Self(std::array::from_fn(|_| AtomicU64::new(0)))
     }
 
-    /// Applies `merge` to the cell of `now`, or puts `fresh` there if it belongs to an older minute.
+    /// Applies `merge` to the cell of `now`, or puts `fresh` there if it belongs to another second.
     fn update(&self, now: Moment, fresh: u64, merge: impl Fn(u64) -> u64) {
         let second = now / SECOND;
-        let cell = &self.0[index(second)];
+        let cell = &self.0[index(second, N)];
         let tag = second << 32;
         // The closure always gives a value, so the update cannot fail.
         let _ = cell.fetch_update(Relaxed, Relaxed, |old| {
@@ -30,12 +32,12 @@ impl Cells {
         });
     }
 
-    /// Largest value of the last 60 seconds.
-    fn max(&self, now: Moment) -> u64 {
+    /// Largest value of the 60 seconds up to `now` and of `ahead` seconds more.
+    fn max(&self, now: Moment, ahead: u64) -> u64 {
         let second = now / SECOND;
         let oldest = second.saturating_sub(SECONDS as u64 - 1);
-        (oldest..=second)
-            .map(|at| (at, self.0[index(at)].load(Relaxed)))
+        (oldest..=second.saturating_add(ahead))
+            .map(|at| (at, self.0[index(at, N)].load(Relaxed)))
             .filter(|(at, cell)| cell & TAG == (at << 32) & TAG)
             .map(|(_, cell)| cell & VALUE)
             .max()
@@ -46,13 +48,13 @@ impl Cells {
 const VALUE: u64 = 0xffff_ffff;
 const TAG: u64 = !VALUE;
 
-fn index(second: u64) -> usize {
-    usize::try_from(second % SECONDS as u64).unwrap_or(0)
+fn index(second: u64, cells: usize) -> usize {
+    usize::try_from(second % cells as u64).unwrap_or(0)
 }
 
 /// The largest value noted within the last 60 seconds.
 #[derive(Debug)]
-pub(crate) struct Peak(Cells);
+pub(crate) struct Peak(Cells<SECONDS>);
 
 impl Peak {
     pub(crate) fn new() -> Self {
@@ -64,13 +66,13 @@ impl Peak {
     }
 
     pub(crate) fn read(&self, now: Moment) -> u64 {
-        self.0.max(now)
+        self.0.max(now, 0)
     }
 }
 
 /// The largest number of notes within one second of the last 60.
 #[derive(Debug)]
-pub(crate) struct Rate(Cells);
+pub(crate) struct Rate(Cells<SECONDS>);
 
 impl Rate {
     pub(crate) fn new() -> Self {
@@ -82,7 +84,27 @@ impl Rate {
     }
 
     pub(crate) fn read(&self, now: Moment) -> u64 {
-        self.0.max(now)
+        self.0.max(now, 0)
+    }
+}
+
+/// The largest number of notes that belong to one second, among those up to a minute back and a minute ahead.
+///
+/// More cells than seconds in that span, so that no note of it takes the cell of another.
+#[derive(Debug)]
+pub(crate) struct Around(Cells<128>);
+
+impl Around {
+    pub(crate) fn new() -> Self {
+        Self(Cells::new())
+    }
+
+    pub(crate) fn note(&self, at: Moment) {
+        self.0.update(at, 1, |old| old + 1);
+    }
+
+    pub(crate) fn read(&self, now: Moment) -> u64 {
+        self.0.max(now, SECONDS as u64)
     }
 }
 

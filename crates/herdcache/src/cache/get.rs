@@ -18,6 +18,7 @@ use crate::account::Quick;
 use crate::answer::Answer;
 use crate::clock::{self, Moment};
 use crate::core::Core;
+use crate::core::instead::{Asked, Lacked, Older};
 use crate::core::join::{Turn, Want};
 use crate::entry::{Entry, Stored};
 use crate::error::{Failure, GetError, Got};
@@ -39,6 +40,7 @@ pub(super) struct Get<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'st
     load: Option<L>,
     /// O1: the measures that are on, read once, when the request leaves the hit path.
     policy: Policy,
+    lacked: Lacked,
     stage: Stage<'a, K, V, E>,
 }
 
@@ -72,7 +74,7 @@ where
     L: FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
 {
     pub(super) fn new(core: &'a Arc<Core<K, V, E>>, limit: Option<Duration>, key: &'a Q, load: L) -> Self {
-        Self { core, key, limit, load: Some(load), policy: Policy::FULL, stage: Stage::Start }
+        Self { core, key, limit, load: Some(load), policy: Policy::FULL, lacked: Lacked::Nothing, stage: Stage::Start }
     }
 
     /// Looks up and judges: everything that needs no flight ends here.
@@ -80,13 +82,14 @@ where
     fn start(&mut self, cx: &mut Context<'_>) -> Poll<Got<V, E>> {
         let now = clock::coarse();
         match self.core.store.get(self.key) {
-            Some(Stored::Value(entry)) => match entry.stamps.judge(now) {
-                Freshness::Fresh => self.fresh(entry, now),
-                Freshness::Stale => self.stale(entry, now, cx),
-                Freshness::Reserve | Freshness::Expired => self.missing(Some(&Stored::Value(entry)), now, cx),
-            },
+            Some(Stored::Value(entry)) => {
+                if entry.stamps.is_fresh(now) {
+                    return self.fresh(entry, now);
+                }
+                self.late(entry, now, cx)
+            }
             Some(absent @ Stored::Absent(_)) => {
-                if absent.stamps().judge(now) > Freshness::Fresh {
+                if !absent.stamps().is_fresh(now) {
                     return self.missing(Some(&absent), now, cx);
                 }
                 let shard = self.core.sample(self.key, || Seen::Fresh, now);
@@ -115,7 +118,7 @@ where
         let stamps = &entry.stamps;
         // 1 − [0, 1) lies in (0, 1].
         let unit = 1.0 - fastrand::f64();
-        let (soft, beta) = (stamps.bounds().soft, self.core.settings.early_refresh);
+        let (soft, beta) = (stamps.soft(), self.core.settings.early_refresh);
         if policy.has(Measure::Early) && refresh_early(clock::exact(), soft, stamps.load_ns, beta, unit) {
             if let Some(load) = self.load.take() {
                 let stored = Stored::Value(Arc::clone(entry));
@@ -124,13 +127,26 @@ where
         }
     }
 
-    /// F3: a stale value is answered at once; its refresh waits for nothing of this caller.
+    /// Past freshness: only here it is asked which bounds are in force.
     #[cold]
-    fn stale(&mut self, entry: Arc<Entry<V>>, now: Moment, cx: &mut Context<'_>) -> Poll<Got<V, E>> {
+    fn late(&mut self, entry: Arc<Entry<V>>, now: Moment, cx: &mut Context<'_>) -> Poll<Got<V, E>> {
         let policy = self.core.measures.read();
-        if !policy.has(Measure::Stale) {
-            return self.missing_under(policy, Some(&Stored::Value(entry)), now, cx);
+        let bounds = self.core.in_force.bounds(&entry.stamps);
+        if !policy.has(Measure::Jitter) {
+            self.core.expired_together(&entry.stamps, now);
         }
+        if bounds.judge(now) <= Freshness::Stale {
+            if policy.has(Measure::Stale) {
+                return self.stale((entry, bounds), policy, now);
+            }
+            self.core.account.savings.stale();
+            self.lacked = Lacked::Stale;
+        }
+        self.missing_under(policy, Some(&Stored::Value(entry)), now, cx)
+    }
+
+    /// F3: a stale value is answered at once; its refresh waits for nothing of this caller.
+    fn stale(&mut self, (entry, bounds): Older<V>, policy: Policy, now: Moment) -> Poll<Got<V, E>> {
         let shard = self.core.sample(self.key, || Seen::Stale, now);
         self.core.account.quick(shard, Quick::Stale);
         let stored = Stored::Value(Arc::clone(&entry));
@@ -138,7 +154,7 @@ where
             Some(load) => self.core.refresh(self.key, Some(&stored), FlightTrigger::Stale, policy, load).reason(),
             None => StaleReason::Revalidating,
         };
-        self.core.count_stale(self.key, &entry, reason, now);
+        self.core.count_stale(self.key, &entry.stamps, bounds, reason, now);
         Poll::Ready(Ok(Some(Answer::new(entry, Outcome::Stale, now))))
     }
 
@@ -196,17 +212,23 @@ where
             }
             Turn::Cooling { last, retry_in } => {
                 let error = GetError::Cooling { last, retry_in };
-                Poll::Ready(self.instead(request, found, StaleReason::Cooling, error))
+                Poll::Ready(self.core.instead(request, &self.asked(), found, StaleReason::Cooling, error))
             }
             Turn::Rejected(reason) => {
                 core.count_rejection(reason);
                 let error = GetError::Rejected { reason, retry_in: core.gate.retry_in(reason) };
-                Poll::Ready(self.instead(request, found, StaleReason::Rejected, error))
+                Poll::Ready(self.core.instead(request, &self.asked(), found, StaleReason::Rejected, error))
             }
-            Turn::Reentrant => Poll::Ready(refuse(request, GetError::Reentrant)),
-            Turn::Closed => Poll::Ready(self.instead(request, found, StaleReason::Rejected, GetError::Closed)),
+            Turn::Reentrant => Poll::Ready(core.refuse(request, self.key, GetError::Reentrant)),
+            Turn::Closed => {
+                Poll::Ready(self.core.instead(request, &self.asked(), found, StaleReason::Rejected, GetError::Closed))
+            }
             Turn::Recheck(stored) => Poll::Ready(Ok(Self::rechecked(request, stored))),
         }
+    }
+
+    fn asked(&self) -> Asked<'a, Q> {
+        Asked { key: self.key, policy: self.policy, lacked: self.lacked }
     }
 
     /// What this caller waits for at most.
@@ -252,11 +274,19 @@ where
         };
         match ended {
             Ended::Landed => self.landed(request, &flight, seen, now, cx),
-            Ended::Soft(entry) => Poll::Ready(Ok(Some(self.serve_old(request, entry, StaleReason::SoftTimeout)))),
-            Ended::Limit(limit) => Poll::Ready(refuse(request, GetError::WaitTimeout { limit })),
+            Ended::Soft(older) => {
+                Poll::Ready(Ok(Some(self.core.serve_older(request, self.key, older, StaleReason::SoftTimeout))))
+            }
+            Ended::Limit(limit) => Poll::Ready(self.core.refuse(request, self.key, GetError::WaitTimeout { limit })),
             Ended::NoTimers => {
                 let failure = Failure::Contract { what: runtime::NEEDED };
-                Poll::Ready(self.instead(request, flight.reserve(), StaleReason::Error, GetError::Failed(failure)))
+                Poll::Ready(self.core.instead(
+                    request,
+                    &self.asked(),
+                    flight.reserve(),
+                    StaleReason::Error,
+                    GetError::Failed(failure),
+                ))
             }
         }
     }
@@ -288,61 +318,31 @@ where
                 request.end(outcome);
                 Ok(None)
             }
-            Some(Landing::Failed(failure)) => {
-                self.instead(request, previous, StaleReason::Error, GetError::Failed(failure.clone()))
-            }
+            Some(Landing::Failed(failure)) => self.core.instead(
+                request,
+                &self.asked(),
+                previous,
+                StaleReason::Error,
+                GetError::Failed(failure.clone()),
+            ),
             Some(Landing::Rejected { reason, retry_in }) => {
                 self.core.count_rejection(*reason);
                 let error = GetError::Rejected { reason: *reason, retry_in: *retry_in };
-                self.instead(request, previous, StaleReason::Rejected, error)
+                self.core.instead(request, &self.asked(), previous, StaleReason::Rejected, error)
             }
-            Some(Landing::Closed) => self.instead(request, previous, StaleReason::Rejected, GetError::Closed),
+            Some(Landing::Closed) => {
+                self.core.instead(request, &self.asked(), previous, StaleReason::Rejected, GetError::Closed)
+            }
             Some(Landing::Orphaned) | None => {
                 // S8: the runtime that carried the flight ended. One more try, by whoever still has a loader.
                 if seen.attempt == Attempt::First && self.load.is_some() {
                     return self.board(request, flight.reserve(), Attempt::Second, cx);
                 }
                 let failure = Failure::Contract { what: "the runtime that carried this load has ended" };
-                self.instead(request, previous, StaleReason::Error, GetError::Failed(failure))
+                self.core.instead(request, &self.asked(), previous, StaleReason::Error, GetError::Failed(failure))
             }
         })
     }
-
-    /// No load helped: an older value if one may be answered, else the error.
-    fn instead(
-        &self,
-        request: Request<'_>,
-        previous: Option<&Stored<V>>,
-        reason: StaleReason,
-        error: GetError<E>,
-    ) -> Got<V, E> {
-        if let Some(Stored::Value(entry)) = previous {
-            let usable = entry.stamps.judge(clock::exact()) < Freshness::Expired;
-            if usable && self.policy.has(Measure::Stale) {
-                return Ok(Some(self.serve_old(request, Arc::clone(entry), reason)));
-            }
-        }
-        refuse(request, error)
-    }
-
-    fn serve_old(&self, request: Request<'_>, entry: Arc<Entry<V>>, reason: StaleReason) -> Answer<V> {
-        let now = clock::exact();
-        let outcome = match entry.stamps.judge(now) {
-            Freshness::Fresh => Outcome::Hit,
-            Freshness::Stale => Outcome::Stale,
-            Freshness::Reserve | Freshness::Expired => Outcome::Reserve,
-        };
-        if outcome != Outcome::Hit {
-            self.core.count_stale(self.key, &entry, reason, now);
-        }
-        request.end(outcome);
-        Answer::new(entry, outcome, now)
-    }
-}
-
-fn refuse<V: Send + Sync + 'static, E>(request: Request<'_>, error: GetError<E>) -> Got<V, E> {
-    request.end(error.outcome());
-    Err(error)
 }
 
 impl<K, V, E, Q, L> Future for Get<'_, K, V, E, Q, L>

@@ -11,9 +11,8 @@ use tokio::time::Sleep;
 
 use crate::clock::{self, Moment};
 use crate::core::Core;
-use crate::entry::Entry;
+use crate::core::instead::Older;
 use crate::flight::{Flight, Slot};
-use crate::freshness::Freshness;
 use crate::key::Key;
 use crate::request::Request;
 use crate::runtime;
@@ -77,7 +76,7 @@ pub(super) enum Ended<V: Send + Sync + 'static> {
     /// The flight has landed.
     Landed,
     /// F5: the soft timeout passed, and this older value may be answered.
-    Soft(Arc<Entry<V>>),
+    Soft(Older<V>),
     /// The caller's own limit passed.
     Limit(Duration),
     /// The caller has a limit and nothing here can keep it.
@@ -127,7 +126,10 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
             return Poll::Ready(Ended::Landed);
         }
         if let Some(timers) = &mut self.timers {
-            if let Some(ended) = timers.poll(cx, || older(flight)) {
+            if let Some(ended) = timers.poll(cx, || self.core.usable(flight.previous_entry()?)) {
+                if let Ended::Soft(_) = ended {
+                    flight.want();
+                }
                 return Poll::Ready(ended);
             }
         }
@@ -151,6 +153,7 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
         // A flight that has landed has taken every waker out.
         if seat.1.landing().is_none() {
             seat.1.leave(self.slot);
+            self.core.left(&seat.1);
         }
         self.core.account.wait_ends(self.began, now);
         Some(seat)
@@ -164,12 +167,6 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Drop for Wait<'
             self.stand_up(clock::exact());
         }
     }
-}
-
-/// The older value that a soft timeout may answer, if it still may be.
-fn older<K, V: Send + Sync + 'static, E>(flight: &Flight<K, V, E>) -> Option<Arc<Entry<V>>> {
-    let entry = flight.previous_entry()?;
-    (entry.stamps.judge(clock::exact()) < Freshness::Expired).then(|| Arc::clone(entry))
 }
 
 impl Timers {
@@ -189,15 +186,15 @@ impl Timers {
     fn poll<V: Send + Sync + 'static>(
         &mut self,
         cx: &mut Context<'_>,
-        older: impl FnOnce() -> Option<Arc<Entry<V>>>,
+        older: impl FnOnce() -> Option<Older<V>>,
     ) -> Option<Ended<V>> {
         if self.clock == Clock::Missing {
             return Some(Ended::NoTimers);
         }
         if self.soft.as_mut().is_some_and(|soft| soft.as_mut().poll(cx).is_ready()) {
             self.soft = None;
-            if let Some(entry) = older() {
-                return Some(Ended::Soft(entry));
+            if let Some(older) = older() {
+                return Some(Ended::Soft(older));
             }
         }
         let (limit, sleep) = self.limit.as_mut()?;

@@ -85,7 +85,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             return Pass::Held;
         }
         if !self.flight.policy.has(Measure::Permits) {
-            return Pass::Now(Ticket::Free);
+            return Pass::Now(Ticket::Free(None));
         }
         if let Some(ticket) = self.call.parents_ticket() {
             return Pass::Now(ticket);
@@ -134,6 +134,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let limit = now.saturating_add(nanos(self.core.settings.origin_timeout)).min(self.flight.deadline);
         self.flight.set_stage(Stage::Origin);
         self.flight.call_deadline.store(limit, Relaxed);
+        let ticket = self.core.call_without(&self.flight, &self.call, ticket);
         self.call.begin(ticket, now, limit)
     }
 

@@ -19,7 +19,6 @@ use crate::entry::Stored;
 use crate::error::Failure;
 use crate::flight::table::{Seat, Shard};
 use crate::flight::{Flight, Joined, Opening, Slot};
-use crate::freshness::Freshness;
 use crate::graveyard::Vigil;
 use crate::group::Group;
 use crate::herd::{About, Crowd};
@@ -201,13 +200,16 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
         let stored = self.store.get(want.key);
         if !want.policy.has(Measure::SingleFlight) {
+            if let Some(why) = Self::would_spare(&shard, want, stored.as_ref(), now) {
+                flight.spare(why);
+            }
             flight.set_previous(stored);
             shard.open(flight, Seat::Beside);
             return Ok(shard.loads(want.hash));
         }
         // S3: landings store under this lock, so one that this caller missed is seen here.
         match stored {
-            Some(stored) if stored.stamps().judge(now) == Freshness::Fresh => return Err(Turn::Recheck(stored)),
+            Some(stored) if stored.stamps().is_fresh(now) => return Err(Turn::Recheck(stored)),
             older => flight.set_previous(older),
         }
         if shard.must_hold(want.hash, want.key) {

@@ -85,8 +85,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let now = clock::exact();
         let _vigil = Vigil::open();
         let mut shard = self.table.lock(flight.hash);
-        // A superseded load says nothing about the key as it is now.
-        if flight.doomed().is_none() {
+        // A superseded load says nothing about the key as it is now, and one that would have been spared not how often
+        // the key has failed.
+        if flight.doomed().is_none() && flight.spared().is_none() {
             let until = shard.cooling.failed(key, flight.hash, failure.clone(), now);
             if let Some(previous) = flight.previous() {
                 previous.stamps().cool_until(until);

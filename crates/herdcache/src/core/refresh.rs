@@ -13,7 +13,7 @@ use crate::entry::Stored;
 use crate::flight::table::Seat;
 use crate::graveyard::Vigil;
 use crate::key::Key;
-use crate::measures::Policy;
+use crate::measures::{Policy, Switch};
 use crate::origin::call::Ticket;
 use crate::origin::{LoadContext, LoadFuture};
 use crate::store::Store;
@@ -43,6 +43,8 @@ pub enum Refreshing {
     Full,
     /// The cache was shut down.
     Closed,
+    /// A6: an operator has switched refreshes off.
+    Off,
 }
 
 impl Refreshing {
@@ -51,7 +53,7 @@ impl Refreshing {
         match self {
             Self::Started | Self::UnderWay => StaleReason::Revalidating,
             Self::Cooling => StaleReason::Cooling,
-            Self::NoPermit | Self::Full | Self::Closed => StaleReason::Rejected,
+            Self::NoPermit | Self::Full | Self::Closed | Self::Off => StaleReason::Rejected,
         }
     }
 }
@@ -70,6 +72,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
+        // What the application itself asks to be refreshed is its own decision.
+        let unasked = matches!(trigger, FlightTrigger::Stale | FlightTrigger::Early);
+        if unasked && self.in_force.refresh() == Switch::Off {
+            return Refreshing::Off;
+        }
         if self.cools(key, stored) {
             self.account.refreshes.add(RefreshResult::SkippedCooling);
             return Refreshing::Cooling;
@@ -87,7 +94,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let ticket = if policy.has(Measure::Permits) {
             self.gate.enter_background(PermitClass::Refresh).map(|permit| Ticket::Permit { permit })
         } else {
-            Some(Ticket::Free)
+            Some(Ticket::Free(None))
         };
         let Some(ticket) = ticket else {
             self.account.refreshes.add(RefreshResult::SkippedNoPermit);

@@ -34,6 +34,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             gate: self.gate.name().to_owned(),
             protection: Some(protection),
             off,
+            tuned: self.tuned(),
+            saved: account.savings.read(now),
             begun,
             active: begun.saturating_sub(outcomes.total()),
             outcomes,
@@ -146,7 +148,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let stored = self.store.get(&hot.key);
         let left = |bound: Moment| (i128::from(bound) - i128::from(now)) / 1_000;
         let clamp = |us: i128| i64::try_from(us).unwrap_or(if us < 0 { i64::MIN } else { i64::MAX });
-        let bounds = stored.as_ref().map(|stored| stored.stamps().bounds());
+        let bounds = stored.as_ref().map(|stored| self.in_force.bounds(stored.stamps()));
         HotKey {
             key: self.names.show(&hot.key),
             requests: hot.requests,

@@ -12,7 +12,7 @@ use herdfeed::{DiscardReason, Measure};
 
 use super::Core;
 use crate::clock::{self, Moment, nanos};
-use crate::entry::{Entry, Stamps, Stored};
+use crate::entry::{Entry, Stamps, Stored, Word};
 use crate::flight::{Doom, Flight};
 use crate::freshness::{Bounds, Freshness};
 use crate::graveyard::Vigil;
@@ -56,6 +56,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let born = now.saturating_sub(nanos(loaded.source_age));
         let jitter = if policy.has(Measure::Jitter) { self.settings.jitter } else { 0.0 };
         let bounds = Bounds::new(born, &ttl, jitter, fastrand::f64());
+        let word = match (&loaded.what, loaded.stale_for) {
+            (What::Value(_) | What::NotModified, None) => Word::Cache,
+            (What::Value(_) | What::NotModified, Some(_)) => Word::Loader,
+            (What::Absent, _) => Word::Fixed,
+        };
         let (value, mut marks) = match loaded.what {
             What::Value(value) => (Some(value), loaded.marks),
             What::Absent => (None, loaded.marks),
@@ -67,7 +72,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if let Some(marks) = &mut marks {
             marks.number();
         }
-        let stamps = Stamps::new(born, load.took_ns, bounds, marks);
+        let stamps = Stamps::new(born, load.took_ns, bounds, word, marks);
         // R1: what arrives stale, or nearly so, is not refreshed at every read.
         if bounds.soft <= now.saturating_add(NEARLY) {
             stamps.cool_until(now.saturating_add(nanos(self.settings.cooling_base)));
@@ -110,7 +115,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         match keep {
             Keep::DoNotStore => Written::Discarded(DiscardReason::DoNotStore),
             Keep::Store => {
-                if let Some(reason) = unfit(stored, now) {
+                if let Some(reason) = self.unfit(stored, now) {
                     return Written::Discarded(reason);
                 }
                 if let Some(newer) = self.newer(&key, stored, now) {
@@ -143,7 +148,16 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let version = stored.stamps().marks()?.version?;
         let there = self.store.get(key)?;
         let newer = there.stamps().marks()?.version? > version;
-        (newer && there.stamps().judge(now) <= Freshness::Stale).then_some(there)
+        (newer && self.in_force.judge(there.stamps(), now) <= Freshness::Stale).then_some(there)
+    }
+
+    /// Why a value may not be stored at all.
+    fn unfit(&self, stored: &Stored<V>, now: Moment) -> Option<DiscardReason> {
+        let stamps = stored.stamps();
+        if stamps.tags().len() > MOST_TAGS {
+            return Some(DiscardReason::Oversize);
+        }
+        (self.in_force.judge(stamps, now) == Freshness::Expired).then_some(DiscardReason::TooOld)
     }
 
     /// The application's own value: newer than every load in progress.
@@ -152,7 +166,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let (now, keep) = (clock::exact(), loaded.keep);
         let load = LoadedBy { took_ns: 0, previous: None };
         let stored = self.stored(loaded, self.measures.read(), now, &load);
-        let fit = stored.filter(|stored| keep == Keep::Store && unfit(stored, now).is_none());
+        let fit = stored.filter(|stored| keep == Keep::Store && self.unfit(stored, now).is_none());
         let tagged = fit.as_ref().and_then(|stored| Tagged::new(stored, &key));
         let _vigil = Vigil::open();
         let mut shard = self.table.lock(hash);
@@ -203,13 +217,4 @@ impl<'a, K: Clone> Tagged<'a, K> {
     fn admit(self, tags: &Tags<K>) -> Epoch {
         tags.admit(self.marks, &self.key)
     }
-}
-
-/// Why a value may not be stored at all.
-fn unfit<V: Send + Sync + 'static>(stored: &Stored<V>, now: Moment) -> Option<DiscardReason> {
-    let stamps = stored.stamps();
-    if stamps.tags().len() > MOST_TAGS {
-        return Some(DiscardReason::Oversize);
-    }
-    (stamps.judge(now) == Freshness::Expired).then_some(DiscardReason::TooOld)
 }

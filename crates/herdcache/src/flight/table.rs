@@ -146,6 +146,17 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
         self.row(hash, key).is_some_and(|row| row.beside.iter().filter(over).count() >= 2)
     }
 
+    /// O1: whether a load of this key runs that a caller would share if single-flight were on.
+    pub(crate) fn shared_load<Q: Eq + ?Sized>(&self, hash: u64, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        let superseded =
+            |flight: &Shared<K, V, E>| matches!(flight.doomed(), Some(Doom::Invalidated | Doom::NewerWrite));
+        let shared = |flight: &Shared<K, V, E>| !flight.has_ended() && flight.spared().is_none() && !superseded(flight);
+        self.row(hash, key).is_some_and(|row| row.current.iter().chain(&row.beside).any(shared))
+    }
+
     /// Loads of the key of this hash in progress, joined or not.
     pub(crate) fn loads(&self, hash: u64) -> usize {
         let row = self.rows.find(hash, |row| row.hash == hash);

@@ -105,7 +105,7 @@ impl Adaptive {
     pub(super) fn ended(&mut self, began: Moment, now: Moment, result: OriginResult, met: impl FnOnce() -> Met) {
         match result {
             OriginResult::Value | OriginResult::Absent | OriginResult::NotModified | OriginResult::Timeout => {}
-            OriginResult::Error | OriginResult::Panicked => return,
+            OriginResult::Error | OriginResult::Panicked | OriginResult::Abandoned => return,
         }
         // What began under another limit says nothing about this one.
         if began < self.round.began {

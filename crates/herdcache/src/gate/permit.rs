@@ -69,10 +69,13 @@ impl Report {
     /// A load of a cache has ended. Wakes those whom the gate sends away because of it.
     pub(crate) fn load_ended(self, result: OriginResult) {
         self.gate.0.adapt(self.since, clock::exact(), result);
-        self.tell(match result {
+        let health = match result {
             OriginResult::Value | OriginResult::Absent | OriginResult::NotModified => Health::Good,
             OriginResult::Error | OriginResult::Timeout | OriginResult::Panicked => Health::Bad,
-        });
+            // Given up by its callers or with its runtime: it says nothing about the origin.
+            OriginResult::Abandoned => return,
+        };
+        self.tell(health);
     }
 
     pub(super) fn tell(self, health: Health) {

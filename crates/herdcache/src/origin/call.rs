@@ -11,7 +11,7 @@ use std::time::Duration;
 use herdfeed::{ClosedSet, OriginResult};
 use parking_lot::Mutex;
 
-use crate::account::Account;
+use crate::account::{Account, Unlimited};
 use crate::clock::{self, Moment};
 use crate::gate::Permit;
 
@@ -63,8 +63,8 @@ pub(crate) enum Ticket {
     Permit { permit: Permit },
     /// S5: the permit of the call whose loader asked for this one.
     Parent { _loan: Loan },
-    /// Permits are switched off.
-    Free,
+    /// Permits are switched off; counted where one would have been needed.
+    Free(Option<Unlimited>),
 }
 
 /// A part of a call; the call ends when its last part is dropped.
@@ -116,6 +116,18 @@ impl Call {
         None
     }
 
+    /// S5: whether a call above this one passed the same gate.
+    pub(crate) fn is_nested(&self) -> bool {
+        let mut above = self.parent.as_ref();
+        while let Some(call) = above {
+            if call.gate == self.gate {
+                return true;
+            }
+            above = call.parent.as_ref();
+        }
+        false
+    }
+
     /// Has `work` done when the last part has ended; false, without making it, if the call is over or never began.
     pub(crate) fn after_end(&self, work: impl FnOnce() -> Box<dyn FnOnce() + Send>) -> bool {
         let state = self.state.lock();
@@ -150,7 +162,7 @@ impl Call {
         // G5: the gate learns of it now, not when the last part has ended. Told outside the lock: it may wake others.
         let report = match &*self.state.lock() {
             State::Running(Ticket::Permit { permit }) => permit.report(),
-            State::Running(Ticket::Parent { .. } | Ticket::Free)
+            State::Running(Ticket::Parent { .. } | Ticket::Free(_))
             | State::Waiting
             | State::Abandoned(_)
             | State::Over => None,
@@ -185,8 +197,9 @@ impl Call {
             State::Waiting | State::Over => return,
         };
         let code = usize::from(self.result.load(Relaxed));
-        // A call that was dropped without a word was given up: its runtime ended, or its cache was shut down.
-        let result = OriginResult::all().get(code.wrapping_sub(1)).copied().unwrap_or(OriginResult::Error);
+        // E2: a call that was dropped without a word was given up (its runtime ended, or its cache was shut down), which
+        // is no failure of the origin.
+        let result = OriginResult::all().get(code.wrapping_sub(1)).copied().unwrap_or(OriginResult::Abandoned);
         self.account.call_ends(result, clock::exact().saturating_sub(self.started.load(Relaxed)));
         drop(ticket);
         let after = self.after.lock().take();

@@ -7,9 +7,12 @@ use herdfeed::{MissCause, RemovalCause};
 use super::moka::MokaStore;
 use super::quick::QuickStore;
 use super::*;
-use crate::entry::{Entry, Stamps};
+use crate::config::Settings;
+use crate::entry::{Entry, Stamps, Word};
 use crate::freshness::Bounds;
 use crate::ttl::Ttl;
+
+const TTL: Ttl = Ttl::fresh_for(std::time::Duration::from_millis(100));
 
 struct Rig<S> {
     store: S,
@@ -20,15 +23,16 @@ struct Rig<S> {
 
 fn rig<S: Store<u64, u64>>(capacity: u64) -> Rig<S> {
     let account = Arc::new(Account::new());
-    let leavings = Arc::new(Leavings::new(Arc::clone(&account)));
+    let in_force = Arc::new(InForce::new(&Settings::new(TTL)));
+    let leavings = Arc::new(Leavings::new(Arc::clone(&account), in_force));
     let hasher = foldhash::fast::RandomState::default();
     Rig { store: S::new(capacity, hasher.clone(), Arc::clone(&leavings)), account, leavings, hasher }
 }
 
 fn value(value: u64, age_ms: u64) -> Stored<u64> {
     let born = clock::exact() - age_ms * 1_000_000;
-    let bounds = Bounds::new(born, &Ttl::fresh_for(std::time::Duration::from_millis(100)), 0.0, 0.0);
-    Stored::Value(Arc::new(Entry { value: Arc::new(value), stamps: Stamps::new(born, 0, bounds, None) }))
+    let stamps = Stamps::new(born, 0, Bounds::new(born, &TTL, 0.0, 0.0), Word::Cache, None);
+    Stored::Value(Arc::new(Entry { value: Arc::new(value), stamps }))
 }
 
 /// L1: every entry leaves once, under the cause that is true of it.

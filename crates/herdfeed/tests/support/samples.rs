@@ -1,6 +1,6 @@
 //! One line of every kind, with every field set to something else than its default.
 
-use herdfeed::snapshot::{CacheSnapshot, GateSnapshot, HotKey, LiveFlight, Peaks, Stage};
+use herdfeed::snapshot::{CacheSnapshot, GateSnapshot, HotKey, LiveFlight, Peaks, Saved, Stage, TunedNow};
 use herdfeed::{
     CacheConfig, CircuitState, Clock, ClosedSet, Event, Fact, FailFastConfig, FlightEnd, FlightTrigger, GateConfig,
     Hello, HerdEnd, Histogram, Line, Measure, MissCause, Past, Process, ProtectionLevel, RejectReason, Second,
@@ -101,6 +101,9 @@ fn cache_config() -> CacheConfig {
         fresh_ms: 60_000,
         stale_ms: 30_000,
         stale_if_error_ms: 90_000,
+        tunable_stale_ms: 600_000,
+        tunable_stale_if_error_ms: 3_600_000,
+        refresh_off: true,
         jitter: 0.1,
         early_refresh: 1.5,
         soft_timeout_ms: Some(50),
@@ -112,6 +115,8 @@ fn cache_config() -> CacheConfig {
         max_flights: 10_001,
         max_waiters: 100_000,
         group_share: Some(0.25),
+        when_unwatched: "abandon".into(),
+        fallback: true,
         keys: "hash".into(),
     }
 }
@@ -155,6 +160,16 @@ fn cache() -> CacheSnapshot {
         gate: "db".into(),
         protection: Some(ProtectionLevel::Process),
         off: vec![Measure::Jitter, Measure::SingleFlight],
+        tuned: TunedNow { stale_ms: 35, stale_if_error_ms: 36, refresh_off: true },
+        saved: Saved {
+            coalesced: 37,
+            cooled: 38,
+            stale: 39,
+            reserve: 40,
+            over_limit: 41,
+            expiries_peak: 42,
+            jittered_peak: 43,
+        },
         begun: 200,
         active: 95,
         outcomes: tally(),

@@ -3,14 +3,17 @@
 use std::time::Duration;
 
 use fastrand::Rng;
-use herdcache::Switch;
 use herdcache::herdfeed::{ClosedSet, Measure};
+use herdcache::{Switch, WhenUnwatched};
 
 use super::history::{By, End, History, Keep, Leave, Made, Polled, Script, Setup, Step, Terms};
 use crate::support::ms;
 
 /// Keys that steps name.
 pub(super) const KEYS: u64 = 4;
+
+/// Seeds from here on are histories that are tuned too. Below it, what a seed means stays as it was.
+pub(super) const TUNED: u64 = 1 << 32;
 
 /// What kind of origin a history has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +45,23 @@ pub(super) fn history(seed: u64) -> History {
         let at = rng.usize(count * 2 / 3..=count);
         steps.insert(at, Step::Shutdown { limit: of(rng, &[ms(0), ms(0), ms(5), ms(50), ms(1_000)]) });
     }
+    if seed >= TUNED {
+        tune(rng, &mut setup, &mut steps);
+    }
     History { seed, setup, steps }
+}
+
+/// Tunes a history while it runs; half of them give up loads that nobody waits for.
+fn tune(rng: &mut Rng, setup: &mut Setup, steps: &mut Vec<Step>) {
+    let most = ms(10_000);
+    setup.tunable = Some(most);
+    setup.when_unwatched = of(rng, &[WhenUnwatched::Finish, WhenUnwatched::Abandon]);
+    for _ in 0..rng.usize(1..=6) {
+        let (stale_for, stale_if_error_for) =
+            (of(rng, &[ms(0), ms(40), ms(400), most]), of(rng, &[ms(0), ms(300), most]));
+        let refresh = of(rng, &[Switch::On, Switch::On, Switch::Off]);
+        steps.insert(rng.usize(..=steps.len()), Step::Tune { stale_for, stale_if_error_for, refresh });
+    }
 }
 
 fn of<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
@@ -86,6 +105,8 @@ fn setup(rng: &mut Rng) -> Setup {
         fail_fast: one_in(extra, 3).then(|| extra.u64(2..=4)),
         group_share: one_in(extra, 3).then(|| of(extra, &[0.2, 0.4, 0.7])),
         off: off(rng),
+        when_unwatched: WhenUnwatched::Finish,
+        tunable: None,
     }
 }
 

@@ -6,8 +6,8 @@
 use std::fmt;
 use std::time::Duration;
 
-use herdcache::Switch;
 use herdcache::herdfeed::Measure;
+use herdcache::{Switch, WhenUnwatched};
 
 /// One cache and what happens to it.
 #[derive(Clone)]
@@ -43,6 +43,9 @@ pub(super) struct Setup {
     pub(super) group_share: Option<f64>,
     /// Measures that are off from the start.
     pub(super) off: Vec<Measure>,
+    pub(super) when_unwatched: WhenUnwatched,
+    /// The most that both stale bounds may be tuned to.
+    pub(super) tunable: Option<Duration>,
 }
 
 /// One thing that happens.
@@ -81,6 +84,11 @@ pub(super) enum Step {
     Set {
         measure: Measure,
         to: Switch,
+    },
+    Tune {
+        stale_for: Duration,
+        stale_if_error_for: Duration,
+        refresh: Switch,
     },
     Shutdown {
         limit: Duration,

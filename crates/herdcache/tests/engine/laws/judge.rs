@@ -46,7 +46,7 @@ fn value(world: &World, tag: usize, answer: &Answer<Row>) -> Result<Outcome, Str
         Outcome::Coalesced => waited_for(birth, tag, asked),
         Outcome::Loaded => Ok(()),
         Outcome::Stale | Outcome::Reserve if asked.off.contains(&Measure::Stale) => {
-            Err("O1: stale values are off".to_owned())
+            Err("O1: stale values were off when it began".to_owned())
         }
         Outcome::Hit | Outcome::Stale | Outcome::Reserve => in_time(world, birth, answer),
         other => Err(format!("L1: a value cannot be {other}")),

@@ -8,11 +8,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use herdcache::herdfeed::Measure;
-use herdcache::{LoadContext, Loaded};
+use herdcache::{LoadContext, Loaded, WhenUnwatched};
 use tokio::time::{Instant, Sleep};
 
 use super::history::{End, Keep, Leave, Made, Script, Terms};
-use super::world::{Birth, Came, Shared, State, World};
+use super::world::{Asked, Birth, Came, Shared, State, World};
 
 /// A key that remembers which request it came with; equal to any other of its number.
 #[derive(Clone, Copy, Debug, serde::Serialize)]
@@ -206,7 +206,10 @@ fn one_flight(world: &World, place: usize) -> Result<(), String> {
     let key = world.births[place].key;
     let loads: Vec<&Birth> =
         world.running().filter(|load| load.key == key && world.under(load, Measure::SingleFlight)).collect();
-    let current = loads.iter().filter(|load| world.doomed(load, u64::MAX).is_none() && !overran(world, load)).count();
+    let current = |load: &&&Birth| {
+        world.doomed(load, u64::MAX).is_none() && !overran(world, load) && !given_up(world, load, place)
+    };
+    let current = loads.iter().filter(current).count();
     if loads.len() > 2 || current > 1 {
         return Err(format!("L2: {} loads of a key, {current} of them current: {loads:#?}", loads.len()));
     }
@@ -218,6 +221,15 @@ fn overran(world: &World, load: &Birth) -> bool {
     let now = Instant::now();
     let opened_at = load.opener.map_or(load.began_at, |tag| world.asks[tag].at);
     now >= load.began_at + world.setup.origin_timeout || now >= opened_at + world.setup.flight_deadline
+}
+
+/// S1: whether nobody waits for the load any more, and the cache gives it up then.
+fn given_up(world: &World, load: &Birth, newest: usize) -> bool {
+    let (opened, newest) = (world.opened(load), world.opened(&world.births[newest]));
+    let waits = |asked: &Asked| {
+        asked.key == load.key && asked.state == State::Running && asked.seq >= opened && asked.seq < newest
+    };
+    world.setup.when_unwatched == WhenUnwatched::Abandon && opened < newest && !world.asks.iter().any(waits)
 }
 
 /// E1: no flight opens while its key cools after a failure that still stands.

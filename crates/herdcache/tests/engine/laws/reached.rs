@@ -52,18 +52,15 @@ impl Reached {
 
     /// The words that were not reached often enough.
     ///
-    /// Left out are words of parts that do not exist yet, and two that histories
-    /// on one thread and paused time cannot reach. Those have tests of their own:
-    /// `abandoned` in `runtimes.rs`, `too_old` in `blocking.rs`.
+    /// Left out are words of parts that do not exist yet, and one that histories
+    /// on one thread and paused time cannot reach. It has a test of its own:
+    /// `too_old` in `blocking.rs`.
     pub(super) fn rare(&self) -> Vec<String> {
         let sets = [
             rare(&self.outcomes, &[Outcome::Fallback, Outcome::PeekMiss]),
             rare(&self.misses, &[MissCause::Version]),
             rare(&self.triggers, &[FlightTrigger::Forced, FlightTrigger::Warmup, FlightTrigger::Batch]),
-            rare(
-                &self.ends,
-                &[FlightEnd::NotModified, FlightEnd::SharedHit, FlightEnd::Followed, FlightEnd::Abandoned],
-            ),
+            rare(&self.ends, &[FlightEnd::NotModified, FlightEnd::SharedHit, FlightEnd::Followed]),
             rare(&self.rejections, &[]),
             rare(&self.stale, &[StaleReason::LeaseHeld]),
             rare(&self.removals, &[]),

@@ -11,7 +11,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use herdcache::herdfeed::Measure;
-use herdcache::{Answer, Cache, ConfigError, FailFast, Gate, LoadContext, Outcome, ReadThrough, Switch, Ttl};
+use herdcache::{Answer, Cache, ConfigError, FailFast, Gate, LoadContext, Outcome, ReadThrough, Switch, Ttl, Tuning};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
@@ -71,12 +71,16 @@ fn build(setup: &Setup, gate: &Gate, world: &Shared) -> Result<ReadThrough<Key, 
         .cooling(setup.cooling.0, setup.cooling.1)
         .max_flights(setup.max_flights)
         .max_waiters(setup.max_waiters)
-        .capacity(setup.capacity);
+        .capacity(setup.capacity)
+        .when_unwatched(setup.when_unwatched);
     if let Some(limit) = setup.soft_timeout {
         builder = builder.soft_timeout(limit);
     }
     if let Some(share) = setup.group_share {
         builder = builder.group_share(share, |key: &Key| key.number % 2);
+    }
+    if let Some(most) = setup.tunable {
+        builder = builder.tunable_stale_for(most).tunable_stale_if_error_for(most);
     }
     let world = Arc::clone(world);
     let cache = builder.build_over(move |cx: LoadContext<Key, Row>| make(&world, &cx))?;
@@ -132,8 +136,9 @@ impl Run {
             }
             Step::Cancel { nth } => {
                 if let Some(nth) = self.nth(nth) {
-                    drop(self.pending.remove(nth));
-                    self.world.lock().outcomes[Outcome::Cancelled] += 1;
+                    let caller = self.pending.remove(nth);
+                    self.world.lock().answered(caller.tag, Outcome::Cancelled);
+                    drop(caller);
                 }
             }
             Step::Invalidate { key } => {
@@ -145,6 +150,13 @@ impl Run {
                 self.cache.insert(Key { number: key, tag: 0 }, loaded(made, terms, Row { key, birth }));
             }
             Step::Set { measure, to } => self.set(measure, to),
+            Step::Tune { stale_for, stale_if_error_for, refresh } => {
+                let tuning = Tuning::new().stale_for(stale_for).stale_if_error_for(stale_if_error_for);
+                self.cache.tune(tuning.refresh(refresh)).map_err(|error| format!("A6: {error}"))?;
+                // L4: from here on these are the bounds, for what is stored already too.
+                let setup = &mut self.world.lock().setup;
+                (setup.stale_for, setup.stale_if_error_for) = (stale_for, Some(stale_if_error_for));
+            }
             Step::Shutdown { limit } => self.shutdown(limit).await?,
         }
         Ok(())
@@ -191,7 +203,7 @@ impl Run {
         };
         self.looked(before, outcome)?;
         match outcome {
-            Some(outcome) => self.world.lock().outcomes[outcome] += 1,
+            Some(outcome) => self.world.lock().answered(tag, outcome),
             None => self.pending.push(caller),
         }
         Ok(())
@@ -216,7 +228,7 @@ impl Run {
         let caller = self.pending.remove(nth);
         let mut world = self.world.lock();
         let outcome = judge::judge(&world, caller.tag, &got, At::Later)?;
-        world.outcomes[outcome] += 1;
+        world.answered(caller.tag, outcome);
         Ok(Poll::Ready(()))
     }
 

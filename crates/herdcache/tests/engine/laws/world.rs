@@ -47,6 +47,7 @@ pub(super) struct Asked {
     pub(super) script: Script,
     /// Measures that were off when it began.
     pub(super) off: Vec<Measure>,
+    pub(super) state: State,
 }
 
 /// One value, absence or failure that came to be, or is about to: a load, or an insert.
@@ -73,7 +74,7 @@ pub(super) enum Came {
     Panic,
 }
 
-/// Whether the load's future still exists.
+/// Whether the load's future still exists, or the caller still waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Running,
@@ -133,8 +134,23 @@ impl World {
     pub(super) fn ask(&mut self, key: u64, wait: Option<Duration>, script: Script) -> usize {
         let changed = self.last_change(key);
         let seq = self.tick();
-        self.asks.push(Asked { key, at: Instant::now(), seq, changed, wait, script, off: self.off.clone() });
+        self.asks.push(Asked {
+            key,
+            at: Instant::now(),
+            seq,
+            changed,
+            wait,
+            script,
+            off: self.off.clone(),
+            state: State::Running,
+        });
         self.asks.len() - 1
+    }
+
+    /// A request has its answer.
+    pub(super) fn answered(&mut self, tag: usize, outcome: Outcome) {
+        self.asks[tag].state = State::Over;
+        self.outcomes[outcome] += 1;
     }
 
     pub(super) fn change(&mut self, key: u64, kind: Changed) -> u64 {

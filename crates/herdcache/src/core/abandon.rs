@@ -1,0 +1,55 @@
+//! S1: a load that nobody waits for any more is given up, where the cache was built so.
+
+use std::sync::Arc;
+
+use herdfeed::{FlightEnd, FlightTrigger, OriginResult};
+
+use super::Core;
+use super::land::Claim;
+use crate::flight::{Flight, Landing};
+use crate::key::Key;
+use crate::store::Store;
+use crate::unwatched::WhenUnwatched;
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
+    /// A waiter has left a flight that has not landed; it may have been the last.
+    pub(crate) fn left(&self, flight: &Arc<Flight<K, V, E>>) {
+        match (self.settings.when_unwatched, flight.trigger) {
+            (WhenUnwatched::Abandon, FlightTrigger::Miss) => self.abandon(flight),
+            // Nobody waits for a refresh or a warm-up from the start, and a batch loads other keys too.
+            (WhenUnwatched::Finish, _)
+            | (
+                WhenUnwatched::Abandon,
+                FlightTrigger::Stale
+                | FlightTrigger::Early
+                | FlightTrigger::Forced
+                | FlightTrigger::Warmup
+                | FlightTrigger::Batch,
+            ) => {}
+        }
+    }
+
+    fn abandon(&self, flight: &Arc<Flight<K, V, E>>) {
+        let Some(claim) = self.claim_unwatched(flight) else { return };
+        if let Some(call) = flight.call() {
+            call.ended(OriginResult::Abandoned);
+            call.abandon();
+        }
+        // Nobody is there to read it. Its tasks are stopped, and with the load's future its permit comes back.
+        claim.with(Landing::Orphaned, FlightEnd::Abandoned).deliver();
+    }
+
+    /// Claims the end of a flight that nobody waits for, and frees its key in the same step.
+    ///
+    /// Callers join under the key's shard lock: one that came before keeps the flight alive, one that comes after
+    /// finds no flight and opens the next. Nobody joins what is about to be dropped.
+    fn claim_unwatched<'a>(&'a self, flight: &'a Arc<Flight<K, V, E>>) -> Option<Claim<'a, K, V, E, S>> {
+        let mut shard = self.table.lock(flight.hash);
+        if flight.waiting() > 0 || flight.is_wanted() {
+            return None;
+        }
+        let claim = self.claim(flight)?;
+        shard.set_aside(flight);
+        Some(claim)
+    }
+}

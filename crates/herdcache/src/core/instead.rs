@@ -1,0 +1,132 @@
+//! What a request gets when no load helped: an older value, a degraded one, or the error.
+//!
+//! Runs in the caller, under no lock: the fallback is the application's code.
+
+use std::borrow::Borrow;
+use std::hash::Hash;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use herdfeed::{Measure, Outcome, StaleReason};
+
+use super::Core;
+use crate::answer::Answer;
+use crate::clock;
+use crate::entry::{Entry, Stamps, Stored, Word};
+use crate::error::{GetError, Got};
+use crate::freshness::{Bounds, Freshness};
+use crate::key::Key;
+use crate::measures::Policy;
+use crate::request::Request;
+use crate::store::Store;
+
+/// An older value, with the bounds under which it may be answered.
+pub(crate) type Older<V> = (Arc<Entry<V>>, Bounds);
+
+/// What a request that needs something else asked for.
+pub(crate) struct Asked<'a, Q: ?Sized> {
+    pub(crate) key: &'a Q,
+    pub(crate) policy: Policy,
+    pub(crate) lacked: Lacked,
+}
+
+/// O1: what a request is counted for already among what protection would have saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lacked {
+    Nothing,
+    /// A stale value could have answered it at once.
+    Stale,
+}
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
+    /// No load helped: an older value if one may be answered, else what the fallback gives, else the error.
+    pub(crate) fn instead<Q>(
+        &self,
+        request: Request<'_>,
+        asked: &Asked<'_, Q>,
+        previous: Option<&Stored<V>>,
+        reason: StaleReason,
+        error: GetError<E>,
+    ) -> Got<V, E>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        if let Some(Stored::Value(entry)) = previous {
+            match (self.usable(entry), asked.lacked) {
+                (Some(older), _) if asked.policy.has(Measure::Stale) => {
+                    return Ok(Some(self.serve_older(request, asked.key, older, reason)));
+                }
+                (Some(_), Lacked::Nothing) => self.account.savings.reserve(),
+                (Some(_), Lacked::Stale) | (None, _) => {}
+            }
+        }
+        self.refuse(request, asked.key, error)
+    }
+
+    /// L4: a value that may be answered if a load fails, with the bounds in force now.
+    pub(crate) fn usable(&self, entry: &Arc<Entry<V>>) -> Option<Older<V>> {
+        let bounds = self.in_force.bounds(&entry.stamps);
+        (bounds.judge(clock::exact()) < Freshness::Expired).then(|| (Arc::clone(entry), bounds))
+    }
+
+    /// Answers an older value.
+    pub(crate) fn serve_older<Q>(
+        &self,
+        request: Request<'_>,
+        key: &Q,
+        (entry, bounds): Older<V>,
+        reason: StaleReason,
+    ) -> Answer<V>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        let now = clock::exact();
+        let outcome = match bounds.judge(now) {
+            Freshness::Fresh => Outcome::Hit,
+            Freshness::Stale => Outcome::Stale,
+            Freshness::Reserve | Freshness::Expired => Outcome::Reserve,
+        };
+        if outcome != Outcome::Hit {
+            self.count_stale(key, &entry.stamps, bounds, reason, now);
+        }
+        request.end(outcome);
+        Answer::new(entry, outcome, now)
+    }
+
+    /// Nothing that was loaded may be answered: what the fallback gives, else the error.
+    pub(crate) fn refuse<Q>(&self, request: Request<'_>, key: &Q, error: GetError<E>) -> Got<V, E>
+    where
+        K: Borrow<Q>,
+        Q: ToOwned<Owned = K> + ?Sized,
+    {
+        if let Some(value) = self.fallback(key, &error) {
+            let now = clock::exact();
+            let stamps = Stamps::new(now, 0, Bounds { soft: now, hard: now, last: now }, Word::Fixed, None);
+            request.end(Outcome::Fallback);
+            let entry = Arc::new(Entry { value: Arc::new(value), stamps });
+            return Ok(Some(Answer::new(entry, Outcome::Fallback, now)));
+        }
+        request.end(error.outcome());
+        Err(error)
+    }
+
+    /// S2: the application's degraded value. If its code panics, the error stands.
+    fn fallback<Q>(&self, key: &Q, error: &GetError<E>) -> Option<V>
+    where
+        K: Borrow<Q>,
+        Q: ToOwned<Owned = K> + ?Sized,
+    {
+        let fallback = self.fallback.get()?;
+        match error {
+            // A loader's mistake, to be seen and mended.
+            GetError::Reentrant => None,
+            GetError::Failed(_)
+            | GetError::Cooling { .. }
+            | GetError::Rejected { .. }
+            | GetError::WaitTimeout { .. }
+            | GetError::Closed => catch_unwind(AssertUnwindSafe(|| fallback(&key.to_owned(), error))).unwrap_or(None),
+        }
+    }
+}
