@@ -63,6 +63,8 @@ pub(crate) struct Account {
     pub(crate) refreshes: Counters<RefreshResult>,
     pub(crate) discards: Counters<DiscardReason>,
     pub(crate) removals: Counters<RemovalCause>,
+    /// Of the evictions, those of negative entries: their room is no matter of the capacity.
+    pub(crate) negatives_evicted: AtomicU64,
     pub(crate) origin_calls: AtomicU64,
     pub(crate) origin_results: Counters<OriginResult>,
     pub(crate) invalidations: AtomicU64,
@@ -104,6 +106,7 @@ impl Account {
             refreshes: Counters::new(),
             discards: Counters::new(),
             removals: Counters::new(),
+            negatives_evicted: AtomicU64::new(0),
             origin_calls: AtomicU64::new(0),
             origin_results: Counters::new(),
             invalidations: AtomicU64::new(0),

@@ -130,7 +130,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
 
     /// Puts a value under `key`, newer than every load in progress: none of them will be stored over it.
     ///
-    /// Takes effect in this process at the call; awaiting the result tells how far it got.
+    /// Takes effect in this process at the call; awaiting the result tells how far it got. A [version](Loaded::version)
+    /// that comes too late changes nothing, and neither does [`Loaded::not_modified`]; a value that cannot be stored
+    /// (too old, not to be stored, too many tags) still ends what was there before.
     pub fn insert(&self, key: K, value: impl Into<Loaded<V>>) -> Spread {
         self.core.insert(key, value.into());
         Spread::process()
@@ -198,7 +200,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     ///
     /// No reader is blocked and at most one refresh runs, however often it is called: the gentle way to spread a
     /// change that readers may see a moment later. The value may be answered for as long as it might have been
-    /// without this call. What a load in progress brings is stale on arrival.
+    /// without this call. What a load in progress brings is stale on arrival, and refreshed no sooner than the cooling
+    /// base after that. A key that is known to be absent stays so until its time is over: invalidate it if a value
+    /// has come to be.
     pub fn mark_stale<Q>(&self, key: &Q) -> Spread
     where
         K: Borrow<Q>,

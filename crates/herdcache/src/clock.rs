@@ -10,6 +10,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// A moment in nanoseconds on the process's monotonic clock.
 pub(crate) type Moment = u64;
 
+/// Where the clock starts, 18 years in: values may be older at their source than the machine has been up.
+const HEAD_START: Moment = 1 << 59;
+
 /// Nanoseconds of a duration; 584 years and more saturate.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
@@ -52,7 +55,7 @@ pub(crate) fn exact() -> Moment {
 fn since_boot(clock: rustix::time::ClockId) -> Moment {
     let time = rustix::time::clock_gettime(clock);
     // Neither part is ever negative on a monotonic clock.
-    u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+    HEAD_START + u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
 /// Time since the first call in this process, on tokio's clock.
@@ -60,8 +63,6 @@ fn since_boot(clock: rustix::time::ClockId) -> Moment {
 fn elapsed() -> Moment {
     use std::sync::OnceLock;
     use tokio::time::Instant;
-    // An hour below zero, so that a test may write entries that are older than the process.
-    const HEAD_START: u64 = 3_600_000_000_000;
     static ANCHOR: OnceLock<Instant> = OnceLock::new();
     let anchor = *ANCHOR.get_or_init(Instant::now);
     let now = Instant::now();

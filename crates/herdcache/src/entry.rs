@@ -30,6 +30,11 @@ impl<V: Send + Sync + 'static> Clone for Stored<V> {
 }
 
 impl<V: Send + Sync + 'static> Stored<V> {
+    /// Whether both are the very same state.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        std::ptr::eq(self.stamps(), other.stamps())
+    }
+
     #[inline]
     pub(crate) fn stamps(&self) -> &Stamps {
         match self {

@@ -3,6 +3,7 @@
 //! A flight lands once. What it brought is set first and the waiters are woken
 //! after that, outside every lock. It knows nothing of loading or storing.
 
+mod fate;
 mod groups;
 mod landing;
 pub(crate) mod table;
@@ -26,6 +27,7 @@ use crate::measures::Policy;
 use crate::origin::call::Call;
 use crate::tags::Epoch;
 
+pub(crate) use fate::{Doom, Fate};
 pub(crate) use landing::Landing;
 use waiters::Waiters;
 
@@ -44,24 +46,16 @@ pub(crate) struct Flight<K, V: Send + Sync + 'static, E> {
     pub(crate) policy: Policy,
     /// What the store held when the flight was registered, for those whom the load fails.
     previous: OnceLock<Stored<V>>,
-    /// L5: the key was changed since; `previous` may not be answered any more.
-    outdated: AtomicBool,
     landed: OnceLock<Landing<V, E>>,
     waiters: Mutex<Waiters>,
-    /// Why its value may no longer be stored: 0 = it may.
-    doom: AtomicU8,
     stage: AtomicU8,
     /// The runtime that it opened on; 0 if on none.
     home: u64,
-    /// How many invalidations of tags there had been when it opened.
-    pub(crate) epoch: Epoch,
-    /// W2: the invalidation of a tag that overtook it; 0 if none did. Callers who joined after that load anew.
-    cut: AtomicU64,
+    /// What changes of its key have done to it.
+    pub(crate) fate: Fate,
     crew: Mutex<Crew>,
     /// Whether a task at home watches over its limits.
     watched: AtomicBool,
-    /// W2: its key was marked stale while it flew: what it brings may be from before.
-    outpaced: AtomicBool,
     /// Whether its one end has been claimed.
     ended: AtomicBool,
     /// Whether its start was told as an event.
@@ -84,17 +78,6 @@ struct Crew {
     tasks: Vec<AbortHandle>,
     /// Runtimes other than its home on which somebody watches.
     abroad: Vec<u64>,
-}
-
-/// Why a flight's value may no longer be stored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Doom {
-    /// The key was invalidated.
-    Invalidated,
-    /// The application wrote a newer value.
-    NewerWrite,
-    /// Another load of the key, without single-flight, was stored first.
-    Outrun,
 }
 
 /// A caller's place among a flight's waiters.
@@ -142,17 +125,13 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
             deadline,
             policy,
             home,
-            epoch,
-            cut: AtomicU64::new(0),
+            fate: Fate::new(epoch),
             previous: OnceLock::new(),
-            outdated: AtomicBool::new(false),
             landed: OnceLock::new(),
             waiters: Mutex::new(Waiters::default()),
-            doom: AtomicU8::new(0),
             stage: AtomicU8::new(stage_code(Stage::Queued)),
             crew: Mutex::new(Crew::default()),
             watched: AtomicBool::new(false),
-            outpaced: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             told: AtomicBool::new(false),
             wanted: AtomicBool::new(false),
@@ -180,35 +159,9 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
         self.previous.get()
     }
 
-    /// L5: the key was changed while the flight was held back: nobody may fall back to what was there before.
-    pub(crate) fn outdate(&self) {
-        self.outdated.store(true, Relaxed);
-    }
-
-    /// W2: the key was marked stale while the load ran.
-    pub(crate) fn outpace(&self) {
-        self.outpaced.store(true, Relaxed);
-    }
-
-    /// W2: whether what it brings is stale on arrival.
-    pub(crate) fn is_outpaced(&self) -> bool {
-        self.outpaced.load(Relaxed)
-    }
-
-    /// W2: a tag of what it brings was invalidated while it flew.
-    pub(crate) fn cut_off(&self, at: Epoch) {
-        self.cut.store(at.0, Relaxed);
-    }
-
-    /// W2: whether who joined at `epoch` came too late for what it brought.
-    pub(crate) fn is_cut_off_for(&self, epoch: Epoch) -> bool {
-        let cut = self.cut.load(Relaxed);
-        cut > 0 && cut <= epoch.0
-    }
-
     /// What those whom the load fails may fall back to.
     pub(crate) fn reserve(&self) -> Option<&Stored<V>> {
-        if self.outdated.load(Relaxed) { None } else { self.previous() }
+        if self.fate.is_outdated() { None } else { self.previous() }
     }
 
     /// The value to fall back to, if there is one.
@@ -296,27 +249,6 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
         !self.watched.load(Relaxed) && self.call_deadline.load(Relaxed) > 0
     }
 
-    /// Its value may not be stored any more. The first reason stays.
-    pub(crate) fn doom(&self, doom: Doom) {
-        let code = match doom {
-            Doom::Invalidated => 1,
-            Doom::NewerWrite => 2,
-            Doom::Outrun => 3,
-        };
-        // What outran it first may be superseded in turn; an invalidation stays one.
-        let _ = self.doom.fetch_update(Relaxed, Relaxed, |old| (old == 0 || old == 3).then_some(code));
-    }
-
-    /// Why its value may not be stored, if so.
-    pub(crate) fn doomed(&self) -> Option<Doom> {
-        match self.doom.load(Relaxed) {
-            0 => None,
-            1 => Some(Doom::Invalidated),
-            2 => Some(Doom::NewerWrite),
-            _ => Some(Doom::Outrun),
-        }
-    }
-
     pub(crate) fn set_stage(&self, stage: Stage) {
         self.stage.store(stage_code(stage), Relaxed);
     }
@@ -328,7 +260,7 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
 
     /// How far it has come, for display.
     pub(crate) fn stage(&self) -> Stage {
-        let doomed = self.doomed().is_some();
+        let doomed = self.fate.doomed().is_some();
         match STAGES[usize::from(self.stage.load(Relaxed)) % STAGES.len()] {
             Stage::Landed => Stage::Landed,
             _ if doomed => Stage::Doomed,

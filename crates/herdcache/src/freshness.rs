@@ -75,7 +75,8 @@ pub(crate) fn refresh_early(now: Moment, soft: Moment, load_ns: u64, beta: f64, 
     }
     // unit = 0 gives infinity: refresh now. 0 · ∞ cannot occur, both factors are above 0.
     let lead = load_ns as f64 * beta * -unit.ln();
-    now as f64 + lead >= soft as f64
+    // The difference, since moments themselves are too large for a float to hold exactly.
+    soft.saturating_sub(now) as f64 <= lead
 }
 
 /// E1: how long a key cools after its `failures`-th failed load in a row (from 1).

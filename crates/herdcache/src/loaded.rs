@@ -100,8 +100,8 @@ impl<V> Loaded<V> {
 
     /// The version at the source: a row's counter, a log offset. Larger is newer.
     ///
-    /// An older version is never stored over a newer one that may still be answered (`older_version`); the
-    /// callers of that load get the newer value. This is how writes that arrive out of order, or a refresh that read a
+    /// An older version is never stored over a newer one that is fresh or stale (`older_version`); the callers of that
+    /// load get the newer value. A value in reserve gives way to whatever the source says. This is how writes that arrive out of order, or a refresh that read a
     /// lagging replica, do no harm.
     #[must_use]
     pub fn version(mut self, version: u64) -> Self {
@@ -117,9 +117,9 @@ impl<V> Loaded<V> {
         self
     }
 
-    /// What the value depends on, for [`Cache::invalidate_tag`](crate::Cache::invalidate_tag): up to 64 tags.
+    /// What the value depends on, for [`Cache::invalidate_tag`](crate::Cache::invalidate_tag): up to 64 tags of 256 bytes.
     ///
-    /// With more than 64 the value is answered and not stored (`oversize`), since no invalidation could be
+    /// With more or longer ones the value is answered and not stored (`oversize`), since no invalidation could be
     /// relied upon to find it.
     #[must_use]
     pub fn tags<T: Into<Arc<str>>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {

@@ -64,21 +64,20 @@ impl<K: Hash + Eq + 'static, S> Local<K, S> {
     pub(crate) fn put<V: Send + Sync + 'static>(&self, key: K, stored: Stored<V>)
     where
         S: Store<K, V>,
-        K: Clone,
     {
-        // Stored first and taken out of the other store after that: a reader never finds neither.
+        // Taken out of the other store first, so that the key need not be cloned, which is the application's code. A
+        // reader who finds it in neither looks again under the lock that is held here.
         match stored {
-            Stored::Value(_) => match self.negatives.get() {
-                None => self.values.put(key, stored),
-                Some(negatives) => {
-                    self.values.put(key.clone(), stored);
+            Stored::Value(_) => {
+                if let Some(negatives) = self.negatives.get() {
                     supersede(negatives, &key);
                 }
-            },
+                self.values.put(key, stored);
+            }
             Stored::Absent(_) => {
-                let open = || S::new(self.room.negatives, self.hasher.clone(), Arc::clone(&self.leavings));
-                self.negatives.get_or_init(open).put(key.clone(), stored);
                 supersede(&self.values, &key);
+                let open = || S::new(self.room.negatives, self.hasher.clone(), Arc::clone(&self.leavings));
+                self.negatives.get_or_init(open).put(key, stored);
             }
         }
     }

@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// The most tags that one value may have.
 pub(crate) const MOST_TAGS: usize = 64;
 
+/// The longest tag, in bytes.
+pub(crate) const LONGEST_TAG: usize = 256;
+
 /// A source's own words about a value. Most values have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks {

@@ -9,7 +9,10 @@
 //! them and the others queue, as does a nested request that joins a flight which was queued before it.
 //! With few permits these may wait out the queue timeout: load in one call what belongs together, or give
 //! the inner cache a gate of its own. A loader that asks for its own key gets `Reentrant`; a cycle over
-//! two callers cannot be seen and ends at the flight deadline.
+//! two callers cannot be seen and ends at the flight deadline. Loads nested more than 64 deep fail as `Contract`.
+//!
+//! **Read in the future.** A loader's future may begin long after the closure that made it: while the load queues, or
+//! waits for an older one of its key. Read the source within the future, not in the closure.
 //!
 //! **Runtimes.** Loads that wait need a tokio runtime with its timers enabled (`enable_time` or `enable_all`);
 //! elsewhere they fail as `Contract`, which says so.

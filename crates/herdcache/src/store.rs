@@ -13,6 +13,7 @@ mod tests;
 use std::borrow::Borrow;
 use std::hash::Hash;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use herdfeed::RemovalCause;
 
@@ -76,12 +77,16 @@ impl<K> Leavings<K> {
         Self { account, ghosts: Ghosts::default(), tags: Tags::default(), in_force }
     }
 
+    /// The entry's tags are no longer its key's. Apart from [`Leavings::note`], which needs the key's own hash.
+    pub(crate) fn unlist<V: Send + Sync + 'static>(&self, stored: &Stored<V>) {
+        if let Some(marks) = stored.stamps().marks() {
+            self.tags.leave(marks);
+        }
+    }
+
     /// An entry has left. Told by the store exactly once per entry.
     pub(crate) fn note<V: Send + Sync + 'static>(&self, hash: u64, stored: &Stored<V>, leaving: Leaving) {
         let stamps = stored.stamps();
-        if let Some(marks) = stamps.marks() {
-            self.tags.leave(marks);
-        }
         let expired = self.in_force.judge(stamps, clock::coarse()) >= Freshness::Reserve;
         let leaving = if stamps.is_superseded() { Leaving::Overwritten } else { leaving };
         let cause = match leaving {
@@ -92,8 +97,13 @@ impl<K> Leavings<K> {
             Leaving::Overwritten => RemovalCause::Replaced,
         };
         self.account.removals.add(cause);
+        if let (Stored::Absent(_), RemovalCause::Evicted) = (stored, cause) {
+            self.account.negatives_evicted.fetch_add(1, Relaxed);
+        }
         // An overwritten key is still there: a later miss of it has another cause.
-        if leaving != Leaving::Overwritten {
+        // Absences come in floods, and would crowd out why values left.
+        let told = matches!(stored, Stored::Value(_)) || cause == RemovalCause::Invalidated;
+        if leaving != Leaving::Overwritten && told {
             self.ghosts.note(hash, cause);
         }
     }

@@ -136,3 +136,16 @@ async fn o2_the_laws_hold_on_real_threads() {
         snapshot.outcomes
     );
 }
+
+/// O2, F1: a value may be older at its source than the machine has been up.
+#[tokio::test]
+async fn o2_age_at_the_source_reaches_beyond_the_start_of_the_machine() {
+    let day = Duration::from_secs(24 * 3_600);
+    let cache = rows("o2-old", Ttl::fresh_for(365 * day));
+    let age = |days: u32| async move { Ok(herdcache::Loaded::value(1).source_age(days * day)) };
+    let answer = cache.get_with(&1, |_| age(300)).await.unwrap().unwrap();
+    assert!(Answer::age(&answer) >= 300 * day, "{:?}", Answer::age(&answer));
+    assert!(cache.peek(&1).is_some());
+    cache.get_with(&2, |_| age(400)).await.unwrap();
+    assert!(cache.peek(&2).is_none(), "too old to be stored");
+}

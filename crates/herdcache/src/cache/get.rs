@@ -41,6 +41,8 @@ pub(super) struct Get<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'st
     /// O1: the measures that are on, read once, when the request leaves the hit path.
     policy: Policy,
     lacked: Lacked,
+    /// When it began to wait; 0 before.
+    since: Moment,
     stage: Stage<'a, K, V, E>,
 }
 
@@ -74,7 +76,16 @@ where
     L: FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
 {
     pub(super) fn new(core: &'a Arc<Core<K, V, E>>, limit: Option<Duration>, key: &'a Q, load: L) -> Self {
-        Self { core, key, limit, load: Some(load), policy: Policy::FULL, lacked: Lacked::Nothing, stage: Stage::Start }
+        Self {
+            core,
+            key,
+            limit,
+            load: Some(load),
+            policy: Policy::FULL,
+            lacked: Lacked::Nothing,
+            since: 0,
+            stage: Stage::Start,
+        }
     }
 
     /// Looks up and judges: everything that needs no flight ends here.
@@ -200,14 +211,14 @@ where
         match turn {
             Turn::Lead(flight, slot) => {
                 let (seat, began) = ((request, Arc::clone(&flight)), flight.started);
-                let wait = Wait::new(core, seat, slot, FlightRole::Leader, began, self.limits());
+                let wait = Wait::new(core, seat, slot, FlightRole::Leader, began, self.limits(began));
                 if let Some(load) = self.load.take() {
                     core.launch(&flight, load);
                 }
                 self.wait(wait, attempt, cx)
             }
             Turn::Wait { flight, slot, began, .. } => {
-                let wait = Wait::new(core, (request, flight), slot, FlightRole::Waiter, began, self.limits());
+                let wait = Wait::new(core, (request, flight), slot, FlightRole::Waiter, began, self.limits(began));
                 self.wait(wait, attempt, cx)
             }
             Turn::Cooling { last, retry_in } => {
@@ -231,10 +242,14 @@ where
         Asked { key: self.key, policy: self.policy, lacked: self.lacked }
     }
 
-    /// What this caller waits for at most.
-    fn limits(&self) -> Limits {
+    /// What this caller waits for at most, from `now` on. A second wait goes on where the first one ended.
+    fn limits(&mut self, now: Moment) -> Limits {
+        if self.since == 0 {
+            self.since = now;
+        }
+        let left = |limit: Duration| limit.saturating_sub(Duration::from_nanos(now.saturating_sub(self.since)));
         let soft = self.core.settings.soft_timeout.filter(|_| self.policy.has(Measure::Stale));
-        Limits { soft, give_up: self.limit }
+        Limits { soft: soft.map(left), give_up: self.limit.map(|limit| (limit, left(limit))) }
     }
 
     /// S3: another flight landed between this caller's look and its turn.
@@ -301,7 +316,7 @@ where
         cx: &mut Context<'_>,
     ) -> Poll<Got<V, E>> {
         // W2: a tag of what was loaded was invalidated before this caller joined: it is not the answer.
-        if flight.is_cut_off_for(seen.epoch) && self.load.is_some() {
+        if flight.fate.is_cut_off_for(seen.epoch) && self.load.is_some() {
             return self.board(request, None, Attempt::Second, cx);
         }
         let outcome = match seen.role {

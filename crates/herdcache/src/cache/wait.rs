@@ -50,8 +50,8 @@ pub(super) type Seat<'a, K, V, E> = (Request<'a>, Arc<Flight<K, V, E>>);
 pub(super) struct Limits {
     /// F5: then an older permitted value is answered.
     pub(super) soft: Option<Duration>,
-    /// Then the caller gives up.
-    pub(super) give_up: Option<Duration>,
+    /// The caller's whole limit, and what is left of it: then it gives up.
+    pub(super) give_up: Option<(Duration, Duration)>,
 }
 
 /// Limits of the caller's own, running.
@@ -179,7 +179,7 @@ impl Timers {
             return Some(Box::new(Self { soft: None, limit: None, clock: Clock::Missing }));
         }
         let sleep = |duration| Box::pin(tokio::time::sleep(duration));
-        let limit = give_up.map(|limit| (limit, sleep(limit)));
+        let limit = give_up.map(|(limit, left)| (limit, sleep(left)));
         Some(Box::new(Self { soft: soft.map(sleep), limit, clock: Clock::Runtime }))
     }
 

@@ -59,6 +59,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
     ) {
         let pilot = self.pilot(flight, call::current());
+        // X1: a shutdown may have landed it already.
+        if flight.has_ended() {
+            return;
+        }
+        if pilot.call.is_too_deep() {
+            return pilot.end_early(Failure::Contract { what: "loads are nested more than 64 deep" });
+        }
         // The flight was opened just now.
         match pilot.pass(flight.started) {
             Pass::Now(ticket) => pilot.fly_in_place(ticket, flight.started, start),
@@ -107,6 +114,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let made = catch_unwind(AssertUnwindSafe(|| {
             // A held flight begins after a change of its key: what was there before is nothing to compare with.
             let previous = if flight.is_held() { None } else { flight.previous_entry() };
+            if previous.is_some() {
+                flight.fate.offer();
+            }
             start(LoadContext::new(flight.key.clone(), flight.trigger, flight.cause, previous, call))
         }));
         made.map_err(|panic| panicked(&*panic))
@@ -273,7 +283,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         };
         let keep = loaded.keep;
         let took_ns = now.saturating_sub(self.call.started());
-        let load = LoadedBy { took_ns, previous: self.flight.previous_entry() };
+        let load =
+            LoadedBy { took_ns, previous: self.flight.previous_entry().filter(|_| self.flight.fate.was_offered()) };
         let Some(stored) = self.core.stored(loaded, self.flight.policy, now, &load) else {
             let failure = Failure::Contract { what: "a loader answered not modified, but had been given no value" };
             return Some(self.core.fail_claimed(claim, failure, FlightEnd::Failed));

@@ -5,6 +5,7 @@ use std::hash::Hash;
 
 use super::Core;
 use crate::clock;
+use crate::entry::Stored;
 use crate::graveyard::Vigil;
 use crate::kept::Kept;
 use crate::key::Key;
@@ -23,13 +24,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// W2: forgets everything, and every load in progress.
     pub(crate) fn clear(&self) {
         let now = clock::exact();
-        // Key by key, each under its lock together with its loads; keys are copied out first, since a
-        // walk through the store must not be held up by locks.
+        // Loads first: none of those that have begun can be stored from here on, so that what the walk finds is all.
+        self.table.each_shard(|shard| shard.doom_all(now));
+        // Key by key, each under its lock; keys are copied out first, since a walk through the store must not be
+        // held up by locks.
         let mut keys = Vec::new();
         self.store.each(&mut |key, _| keys.push(Kept::new(key.clone())));
         keys.iter().filter_map(Kept::key).for_each(|key| self.invalidate(key));
-        // What is being loaded for the first time is not in the store.
-        self.table.each_shard(|shard| shard.doom_all(now));
     }
 
     /// W2: the key's value is stale from now on, and so is what loads that have begun will bring.
@@ -42,7 +43,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let _vigil = Vigil::open();
         let shard = self.table.lock(hash);
         shard.outpace(hash, key);
-        if let Some(stored) = self.store.get(key) {
+        // An absence is never answered stale: marking it would make the next reader wait.
+        if let Some(stored @ Stored::Value(_)) = self.store.get(key) {
             stored.stamps().mark_stale(clock::coarse());
         }
         drop(shard);

@@ -87,7 +87,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let mut shard = self.table.lock(flight.hash);
         // A superseded load says nothing about the key as it is now, and one that would have been spared not how often
         // the key has failed.
-        if flight.doomed().is_none() && flight.spared().is_none() {
+        if flight.fate.doomed().is_none() && flight.spared().is_none() {
             let until = shard.cooling.failed(key, flight.hash, failure.clone(), now);
             if let Some(previous) = flight.previous() {
                 previous.stamps().cool_until(until);
@@ -140,6 +140,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let free = !shard.must_hold(flight.hash, &flight.key);
         if free {
             flight.set_stage(Stage::Queued);
+            // Its load begins now, after every invalidation so far.
+            flight.fate.begin_at(self.epoch());
         }
         free
     }
@@ -173,11 +175,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
         // The leader is no coalesced request.
         let joined = if flight.trigger == FlightTrigger::Miss { waiters.saturating_sub(1) } else { waiters };
-        let brought = matches!(end, FlightEnd::Loaded | FlightEnd::Absent | FlightEnd::Discarded);
-        self.hot.loaded(flight.hash, joined, if brought { took_ns } else { 0 });
+        self.hot.loaded(flight.hash, joined, if origin_answered(end) { took_ns } else { 0 });
         self.note_landed(flight, took_ns, waiters, end);
         self.sample_end(flight, end, waiters, now);
-        if end == FlightEnd::Loaded {
+        if is_renewed(end) {
             self.herds.refreshed(&self.name, flight.hash, now);
         }
         if self.herds.is_flying(flight.hash) {
@@ -246,4 +247,34 @@ fn refresh_result(trigger: FlightTrigger, end: FlightEnd) -> Option<RefreshResul
         FlightEnd::Rejected => RefreshResult::SkippedNoPermit,
         FlightEnd::Failed | FlightEnd::Panicked | FlightEnd::Abandoned | FlightEnd::Closed => RefreshResult::Failed,
     })
+}
+
+/// Whether the load got an answer from the origin.
+fn origin_answered(end: FlightEnd) -> bool {
+    match end {
+        FlightEnd::Loaded | FlightEnd::NotModified | FlightEnd::Absent | FlightEnd::Discarded => true,
+        FlightEnd::SharedHit
+        | FlightEnd::Followed
+        | FlightEnd::Failed
+        | FlightEnd::Deadline
+        | FlightEnd::Panicked
+        | FlightEnd::Rejected
+        | FlightEnd::Abandoned
+        | FlightEnd::Closed => false,
+    }
+}
+
+/// Whether the key has a value with new bounds.
+fn is_renewed(end: FlightEnd) -> bool {
+    match end {
+        FlightEnd::Loaded | FlightEnd::NotModified | FlightEnd::SharedHit | FlightEnd::Followed => true,
+        FlightEnd::Absent
+        | FlightEnd::Discarded
+        | FlightEnd::Failed
+        | FlightEnd::Deadline
+        | FlightEnd::Panicked
+        | FlightEnd::Rejected
+        | FlightEnd::Abandoned
+        | FlightEnd::Closed => false,
+    }
 }

@@ -16,6 +16,7 @@ use crate::key::Key;
 use crate::measures::{Policy, Switch};
 use crate::origin::call::Ticket;
 use crate::origin::{LoadContext, LoadFuture};
+use crate::runtime;
 use crate::store::Store;
 
 /// What became of the registration of a refresh.
@@ -41,6 +42,8 @@ pub enum Refreshing {
     NoPermit,
     /// S6: the cache has as many flights as it may have; skipped.
     Full,
+    /// There is no tokio runtime with timers here; skipped.
+    NoRuntime,
     /// The cache was shut down.
     Closed,
     /// A6: an operator has switched refreshes off.
@@ -53,7 +56,7 @@ impl Refreshing {
         match self {
             Self::Started | Self::UnderWay => StaleReason::Revalidating,
             Self::Cooling => StaleReason::Cooling,
-            Self::NoPermit | Self::Full | Self::Closed | Self::Off => StaleReason::Rejected,
+            Self::NoPermit | Self::Full | Self::NoRuntime | Self::Closed | Self::Off => StaleReason::Rejected,
         }
     }
 }
@@ -77,7 +80,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if unasked && self.in_force.refresh() == Switch::Off {
             return Refreshing::Off;
         }
-        if self.cools(key, stored) {
+        // S8: the load would have to be spawned.
+        if runtime::with_timers().is_none() {
+            return Refreshing::NoRuntime;
+        }
+        if self.cools(key, stored, trigger) {
             self.account.refreshes.add(RefreshResult::SkippedCooling);
             return Refreshing::Cooling;
         }
@@ -118,12 +125,15 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     /// E1: whether a load of the key has to wait for its cooling to end.
-    fn cools<Q>(&self, key: &Q, stored: Option<&Stored<V>>) -> bool
+    ///
+    /// For a reader the value itself knows, without a lock. Who asks by name is not held up by a value that merely
+    /// arrived stale.
+    fn cools<Q>(&self, key: &Q, stored: Option<&Stored<V>>, trigger: FlightTrigger) -> bool
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        if let Some(stored) = stored {
+        if let Some(stored) = stored.filter(|_| trigger != FlightTrigger::Forced) {
             return stored.stamps().is_cooling(clock::coarse());
         }
         let hash = self.hash(key);
@@ -149,13 +159,17 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             Err(reason) => return Opened::Full(reason),
         };
         let flight = self.flight(owned, (hash, group), (trigger, None), policy, clock::exact());
-        flight.set_previous(stored.cloned());
         let opened = {
             let _vigil = Vigil::open();
             let mut shard = self.table.lock(hash);
             // One refresh at a time, also with single-flight off: it is one background task per key, not per read.
             // X1: asked again now that the place is taken; a shutdown sees either this flight or no load of it.
-            let free = !self.is_closed() && shard.current(hash, key).is_none() && !shard.must_hold(hash, key);
+            // L5: the key may have been changed since the caller looked: what is there now is the previous value, and a
+            // claim on another one starts nothing.
+            let there = self.store.get(key);
+            let same = stored.is_none_or(|seen| there.as_ref().is_some_and(|there| there.is(seen)));
+            flight.set_previous(there);
+            let free = same && !self.is_closed() && shard.current(hash, key).is_none() && !shard.must_hold(hash, key);
             if free {
                 shard.open(&flight, Seat::Current);
             }

@@ -9,6 +9,7 @@ use herdfeed::FlightEnd;
 use super::Core;
 use crate::flight::Landing;
 use crate::key::Key;
+use crate::runtime;
 use crate::store::Store;
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
@@ -27,7 +28,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 told.await;
             }
         };
-        if tokio::time::timeout(limit, quiet).await.is_err() {
+        // Without timers nothing can wait for a limit: what runs is ended at once.
+        let limit = if runtime::with_timers().is_some() { limit } else { Duration::ZERO };
+        let ended = match limit {
+            Duration::ZERO => self.is_quiet(),
+            limit => tokio::time::timeout(limit, quiet).await.is_ok(),
+        };
+        if !ended {
             self.close_flights();
         }
     }

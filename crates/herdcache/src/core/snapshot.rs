@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use herdfeed::snapshot::{HOT_KEYS, LIVE_FLIGHTS};
-use herdfeed::{CacheConfig, CacheSnapshot, HotKey, LiveFlight, Peaks, ProtectionLevel, Stage};
+use herdfeed::{CacheConfig, CacheSnapshot, HotKey, LiveFlight, Peaks, ProtectionLevel, RemovalCause, Stage};
 
 use super::Core;
 use super::landed::LandedFlight;
@@ -174,6 +174,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     fn sample_for(&self, with_hot: crate::herd::Depth, now: Moment) -> Sample {
         let account = &self.account;
         let (_, outcomes) = account.requests();
+        let mut removals = account.removals.read();
+        let negatives = account.negatives_evicted.load(Relaxed);
+        removals[RemovalCause::Evicted] = removals[RemovalCause::Evicted].saturating_sub(negatives);
         let hottest = match with_hot {
             crate::herd::Depth::Counters => None,
             crate::herd::Depth::HotKeys => {
@@ -194,7 +197,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             outcomes,
             misses: account.misses.read(),
             rejections: account.rejections.read(),
-            removals: account.removals.read(),
+            removals,
             keys: account.keys_loading.load(Relaxed),
             origin_results: account.origin_results.read(),
             origin_call: account.origin_call.read(),

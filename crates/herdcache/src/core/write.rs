@@ -19,7 +19,7 @@ use crate::graveyard::Vigil;
 use crate::kept::Kept;
 use crate::key::Key;
 use crate::loaded::{Keep, Loaded, What};
-use crate::marks::{MOST_TAGS, Marks};
+use crate::marks::{LONGEST_TAG, MOST_TAGS, Marks};
 use crate::measures::Policy;
 use crate::store::Store;
 use crate::tags::{Epoch, Tags};
@@ -95,7 +95,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let tagged = Tagged::new(stored, &key);
         let _vigil = Vigil::open();
         let mut shard = self.table.lock(flight.hash);
-        if let Some(doom) = flight.doomed() {
+        if let Some(doom) = flight.fate.doomed() {
             return Written::Discarded(match doom {
                 Doom::Invalidated => DiscardReason::Invalidated,
                 Doom::NewerWrite | Doom::Outrun => DiscardReason::NewerWrite,
@@ -108,8 +108,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
         shard.cooling.end(flight.hash, &flight.key);
         let overtaken = self.leavings.tags.invalidated(stored.stamps().tags());
-        if overtaken > flight.epoch {
-            flight.cut_off(overtaken);
+        if overtaken > flight.fate.epoch() {
+            flight.fate.cut_off();
             return Written::Discarded(DiscardReason::Invalidated);
         }
         match keep {
@@ -123,17 +123,19 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                     newer.stamps().cool_until(now.saturating_add(nanos(self.settings.cooling_base)));
                     return Written::Older(newer);
                 }
-                if flight.is_outpaced() {
+                if flight.fate.is_outpaced() {
                     stored.stamps().mark_stale(now);
+                    // R1: as for everything that arrives stale.
+                    stored.stamps().cool_until(now.saturating_add(nanos(self.settings.cooling_base)));
                 }
                 // Listed before it is stored: an invalidation of a tag from here on finds the key, and waits for this lock.
                 let overtaken = tagged.map_or(Epoch::default(), |tagged| tagged.admit(&self.leavings.tags));
-                if overtaken > flight.epoch {
+                if overtaken > flight.fate.epoch() {
                     // Its tag was invalidated between the look and the listing.
                     if let Some(marks) = stored.stamps().marks() {
                         self.leavings.tags.leave(marks);
                     }
-                    flight.cut_off(overtaken);
+                    flight.fate.cut_off();
                     return Written::Discarded(DiscardReason::Invalidated);
                 }
                 self.store.put(key, stored.clone());
@@ -154,7 +156,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// Why a value may not be stored at all.
     fn unfit(&self, stored: &Stored<V>, now: Moment) -> Option<DiscardReason> {
         let stamps = stored.stamps();
-        if stamps.tags().len() > MOST_TAGS {
+        if stamps.tags().len() > MOST_TAGS || stamps.tags().iter().any(|tag| tag.len() > LONGEST_TAG) {
             return Some(DiscardReason::Oversize);
         }
         (self.in_force.judge(stamps, now) == Freshness::Expired).then_some(DiscardReason::TooOld)
@@ -166,19 +168,23 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let (now, keep) = (clock::exact(), loaded.keep);
         let load = LoadedBy { took_ns: 0, previous: None };
         let stored = self.stored(loaded, self.measures.read(), now, &load);
-        let fit = stored.filter(|stored| keep == Keep::Store && self.unfit(stored, now).is_none());
-        let tagged = fit.as_ref().and_then(|stored| Tagged::new(stored, &key));
+        // It confirms nothing: there is no load that was given a value.
+        let Some(stored) = stored else { return };
+        let unfit = if keep == Keep::Store { self.unfit(&stored, now) } else { Some(DiscardReason::DoNotStore) };
+        let tagged = if unfit.is_none() { Tagged::new(&stored, &key) } else { None };
         let _vigil = Vigil::open();
         let mut shard = self.table.lock(hash);
-        shard.doom(hash, &key, Doom::NewerWrite);
-        shard.cooling.end(hash, &key);
-        // What cannot be stored leaves the key as it would be without it: unknown.
-        let Some(stored) = &fit else {
-            return self.store.remove(&key);
-        };
-        if self.newer(&key, stored, now).is_some() {
+        // A version that comes too late changes nothing, and no load that reads a newer one.
+        if self.newer(&key, &stored, now).is_some() {
             self.account.discards.add(DiscardReason::OlderVersion);
             return;
+        }
+        shard.doom(hash, &key, Doom::NewerWrite);
+        shard.cooling.end(hash, &key);
+        if let Some(reason) = unfit {
+            // What cannot be stored is newer than what is there all the same.
+            self.account.discards.add(reason);
+            return self.store.remove(&key);
         }
         if let Some(tagged) = tagged {
             tagged.admit(&self.leavings.tags);

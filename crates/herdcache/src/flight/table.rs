@@ -141,7 +141,7 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
         K: Borrow<Q>,
     {
         let over = |flight: &&Shared<K, V, E>| {
-            matches!(flight.doomed(), Some(Doom::Invalidated | Doom::NewerWrite)) || flight.has_ended()
+            matches!(flight.fate.doomed(), Some(Doom::Invalidated | Doom::NewerWrite)) || flight.has_ended()
         };
         self.row(hash, key).is_some_and(|row| row.beside.iter().filter(over).count() >= 2)
     }
@@ -152,7 +152,7 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
         K: Borrow<Q>,
     {
         let superseded =
-            |flight: &Shared<K, V, E>| matches!(flight.doomed(), Some(Doom::Invalidated | Doom::NewerWrite));
+            |flight: &Shared<K, V, E>| matches!(flight.fate.doomed(), Some(Doom::Invalidated | Doom::NewerWrite));
         let shared = |flight: &Shared<K, V, E>| !flight.has_ended() && flight.spared().is_none() && !superseded(flight);
         self.row(hash, key).is_some_and(|row| row.current.iter().chain(&row.beside).any(shared))
     }
@@ -205,10 +205,10 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
         let Some(row) = self.rows.find_mut(hash, |row| row.is_of(hash, key)) else { return };
         row.beside.extend(row.current.take_if(|current| !current.is_held()));
         if let Some(held) = &row.current {
-            held.outdate();
+            held.fate.outdate();
         }
         for flight in &row.beside {
-            flight.doom(doom);
+            flight.fate.doom(doom);
         }
     }
 
@@ -218,7 +218,11 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
         K: Borrow<Q>,
     {
         let Some(row) = self.row(hash, key) else { return };
-        row.current.iter().chain(&row.beside).filter(|flight| !flight.is_held()).for_each(|flight| flight.outpace());
+        row.current
+            .iter()
+            .chain(&row.beside)
+            .filter(|flight| !flight.is_held())
+            .for_each(|flight| flight.fate.outpace());
     }
 
     /// L5: supersedes every load that began before `moment`, and ends all cooling.
@@ -226,12 +230,12 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
         for row in &mut self.rows {
             row.beside.extend(row.current.take_if(|current| !current.is_held() && current.started <= moment));
             if let Some(held) = row.current.iter().find(|current| current.is_held()) {
-                held.outdate();
+                held.fate.outdate();
             }
             row.beside
                 .iter()
                 .filter(|flight| flight.started <= moment)
-                .for_each(|flight| flight.doom(Doom::Invalidated));
+                .for_each(|flight| flight.fate.doom(Doom::Invalidated));
         }
         self.cooling.clear();
     }
@@ -241,7 +245,7 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
         let Some(row) = self.rows.find_mut(by.hash, |row| row.holds(by)) else { return };
         // Only without single-flight can the current flight be older than another that lands.
         row.beside.extend(row.current.take_if(|current| current.id < by.id));
-        row.beside.iter().filter(|flight| flight.id < by.id).for_each(|flight| flight.doom(Doom::Outrun));
+        row.beside.iter().filter(|flight| flight.id < by.id).for_each(|flight| flight.fate.doom(Doom::Outrun));
     }
 
     /// Whether this very flight is registered.

@@ -18,6 +18,9 @@ use crate::gate::Permit;
 /// Loads polled in place, one within the other, before the next is spawned instead.
 const IN_PLACE_DEPTH: u32 = 4;
 
+/// Loads within loads, at most: a loader that asks for ever new keys ends there, not at the end of its stack.
+const DEEPEST: u32 = 64;
+
 /// One call to the origin.
 pub(crate) struct Call {
     /// The key that it loads.
@@ -26,6 +29,8 @@ pub(crate) struct Call {
     gate: usize,
     /// The call whose loader asked for this one.
     parent: Option<Arc<Call>>,
+    /// How many calls are above it.
+    depth: u32,
     account: Arc<Account>,
     deadline: AtomicU64,
     started: AtomicU64,
@@ -81,6 +86,7 @@ impl Call {
         Arc::new(Self {
             errand,
             gate,
+            depth: parent.as_ref().map_or(0, |parent| parent.depth + 1),
             parent,
             account: Arc::clone(account),
             deadline: AtomicU64::new(deadline),
@@ -210,7 +216,19 @@ impl Call {
 
     /// Whether this call, or one above it, is on this very errand: a loader that asks for its own key.
     fn is_on(&self, errand: Errand) -> bool {
-        self.errand == errand || self.parent.as_ref().is_some_and(|parent| parent.is_on(errand))
+        let mut call = Some(self);
+        while let Some(this) = call {
+            if this.errand == errand {
+                return true;
+            }
+            call = this.parent.as_deref();
+        }
+        false
+    }
+
+    /// S5: whether it is nested deeper than loads may be.
+    pub(crate) fn is_too_deep(&self) -> bool {
+        self.depth > DEEPEST
     }
 }
 

@@ -33,6 +33,7 @@ where
                 Notice::Size | Notice::Expired => Leaving::Room,
             };
             // A key's own `Hash` may panic; moka would then never call this listener again.
+            leavings.unlist(&stored);
             let _ = catch_unwind(AssertUnwindSafe(|| {
                 leavings.note(keys.hash_one(&*key), &stored, leaving);
             }));

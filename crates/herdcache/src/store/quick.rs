@@ -59,6 +59,7 @@ where
         for (left, stored) in gone {
             // It tells replaced entries as evicted ones; the key tells them apart.
             let leaving = if left == key { Leaving::Overwritten } else { Leaving::Room };
+            self.leavings.unlist(&stored);
             self.leavings.note(self.keys.hash_one(&left), &stored, leaving);
         }
     }
@@ -68,6 +69,7 @@ where
         K: Borrow<Q>,
     {
         if let Some((key, stored)) = self.entries.remove(key) {
+            self.leavings.unlist(&stored);
             self.leavings.note(self.keys.hash_one(&key), &stored, Leaving::Removed);
         }
     }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails there")]
 
 mod blocking;
+mod changes;
 mod closing;
 mod cooling;
 mod errors;
