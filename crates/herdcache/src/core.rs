@@ -3,6 +3,7 @@
 //! The rooms meet here: this file holds them, `core/` says in which order a
 //! flight passes them, `cache/get.rs` in which order a request does.
 
+pub(crate) mod batch;
 pub(crate) mod fly;
 pub(crate) mod join;
 mod land;
@@ -11,6 +12,7 @@ pub(crate) mod refresh;
 mod samples;
 mod shutdown;
 mod snapshot;
+pub(crate) mod warm;
 mod write;
 
 use std::borrow::Borrow;

@@ -77,6 +77,7 @@ mod runtime;
 mod spread;
 mod store;
 mod ttl;
+mod warmup;
 
 pub use answer::Answer;
 pub use builder::Builder;
@@ -96,3 +97,4 @@ pub use origin::{BlockingError, LoadContext, Origin};
 pub use registry::{process_config, process_snapshot};
 pub use spread::{Reach, Spread};
 pub use ttl::Ttl;
+pub use warmup::{Progress, WarmUp};

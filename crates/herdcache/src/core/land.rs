@@ -161,7 +161,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             previous.stamps().release_refresh();
         }
         // The leader is no coalesced request.
-        let joined = if flight.trigger == FlightTrigger::Miss { waiters.saturating_sub(1) } else { waiters };
+        let joined = waiters.saturating_sub(u64::from(flight.has_leader()));
         let brought = matches!(end, FlightEnd::Loaded | FlightEnd::Absent | FlightEnd::Discarded);
         self.hot.loaded(flight.hash, joined, if brought { took_ns } else { 0 });
         self.note_landed(flight, took_ns, waiters, end);

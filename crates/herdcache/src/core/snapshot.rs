@@ -56,6 +56,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             capacity: self.settings.capacity,
             removals: account.removals.read(),
             invalidations: account.invalidations.load(Relaxed),
+            warmup: account.warmth.read(),
             origin_call: account.origin_call.read(),
             flight: account.flight.read(),
             wait: account.wait.read(),

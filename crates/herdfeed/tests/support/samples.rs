@@ -1,6 +1,6 @@
 //! One line of every kind, with every field set to something else than its default.
 
-use herdfeed::snapshot::{CacheSnapshot, GateSnapshot, HotKey, LiveFlight, Peaks, Stage};
+use herdfeed::snapshot::{CacheSnapshot, GateSnapshot, HotKey, LiveFlight, Peaks, Stage, Warmup};
 use herdfeed::{
     CacheConfig, Clock, ClosedSet, Event, Fact, FlightEnd, FlightTrigger, GateConfig, Hello, HerdEnd, Histogram, Line,
     Measure, MissCause, Past, Process, ProtectionLevel, RejectReason, Second, Severity, Snapshot, Tally,
@@ -183,6 +183,16 @@ fn cache() -> CacheSnapshot {
         hot: vec![hot()],
         conditions: vec![event(30, facts().swap_remove(0))],
         law_violations: 33,
+        warmup: Warmup {
+            running: 1,
+            width: 4,
+            total: 60,
+            loaded: 30,
+            skipped: 11,
+            failed: 3,
+            cancelled: 2,
+            left: 14,
+        },
     }
 }
 
