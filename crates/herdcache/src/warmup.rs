@@ -30,8 +30,9 @@ use run::Run;
 /// when it is halved, down to 1:
 /// - callers' loads waited for a permit: one waits now, was refused at the queue, or those that waited since the
 ///   last look did so for more than 5 ms in the mean;
-/// - the origin is slower: the mean of the round's loads is more than twice that of the calmest round so far (a round
-///   with one load at a time sets that anew);
+/// - the origin is slower: the mean of the round's loads is more than twice that of the calmest round so far. (If that
+///   happens with one load at a time, the calmest is taken to be an eighth more from then on: a slowness that lasts
+///   is got used to.)
 /// - half of the round's loads failed, or one ran into a timeout.
 ///
 /// Callers' waits are looked at every 100 ms also within a round. A load that finds no permit waits for the next look.

@@ -198,7 +198,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Future for GetM
             return Poll::Pending;
         }
         this.stage = Stage::Done;
-        let answers: Vec<_> = std::mem::take(&mut this.answers).into_iter().flatten().collect();
+        let mut answers = Vec::with_capacity(this.keys.len());
+        answers.extend(std::mem::take(&mut this.answers).into_iter().flatten());
         debug_assert_eq!(answers.len(), this.keys.len(), "B1: each key has its own result");
         Poll::Ready(answers)
     }

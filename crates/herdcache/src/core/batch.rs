@@ -66,15 +66,13 @@ where
     let most = origin.max_batch();
     let mut keys = HashSet::with_hasher(FixedState::default());
     let mut chunk = Vec::new();
-    for mut led in led {
+    let mut alone = Vec::new();
+    for led in led {
         let Some(flight) = &led.flight else { continue };
         // L2: what has to wait for older loads of its key holds up nobody else. Without single-flight a key may
         // come twice, and a call names each of its keys once.
         if most < 2 || flight.is_held() || !keys.insert(flight.hash) {
-            let (core, flight) = (Arc::clone(&led.core), led.flight.take());
-            if let Some(flight) = flight {
-                core.launch(&flight, |cx| Arc::clone(origin).start(cx));
-            }
+            alone.push(led);
             continue;
         }
         chunk.push(led);
@@ -83,6 +81,12 @@ where
         }
     }
     fly(chunk, origin);
+    // After the calls, so that of two loads of one key the one that was opened first begins first.
+    for mut led in alone {
+        if let Some(flight) = led.flight.take() {
+            led.core.launch(&flight, |cx| Arc::clone(origin).start(cx));
+        }
+    }
 }
 
 /// Flies one chunk.

@@ -11,6 +11,9 @@ const WAIT_LOW_US: u64 = 5_000;
 /// How many times slower than in its calmest round the origin may become.
 const SLOWER: u64 = 2;
 
+/// By which part of it the calmest round's time grows with each round that is too slow at one load at a time.
+const CREDIT: u64 = 8;
+
 /// A warm-up's pace.
 #[derive(Debug)]
 pub(super) struct Ramp {
@@ -122,10 +125,13 @@ impl Ramp {
     /// Whether the origin bore the round well. Learns how calm it can be.
     fn was_calm(&mut self) -> bool {
         let Round { landed, failed, late, timed, load_ns } = self.round;
-        let mean = load_ns.checked_div(timed);
-        let before = if self.width == 1 { None } else { self.calmest };
+        let (mean, before) = (load_ns.checked_div(timed), self.calmest);
         let slower = mean.zip(before).is_some_and(|(mean, before)| mean > before.saturating_mul(SLOWER));
-        self.calmest = mean.into_iter().chain(before).min().or(self.calmest);
+        self.calmest = match before {
+            // Slow though hardly anything is asked of it: it may be so for good.
+            Some(before) if slower && self.width == 1 => Some(before + before / CREDIT),
+            _ => mean.into_iter().chain(before).min(),
+        };
         !slower && late == 0 && failed * 2 < landed
     }
 
@@ -164,9 +170,17 @@ mod tests {
         let mut ramp = Ramp::new(12, QUIET);
         assert_eq!([10; 5].map(|ms| round(&mut ramp, ms)), [2, 4, 8, 12, 12]);
         // 20 ms are twice the calmest round; 21 are more.
-        assert_eq!([20, 21, 21, 21, 21].map(|ms| round(&mut ramp, ms)), [12, 6, 3, 1, 2]);
-        // With one load at a time, whatever it takes is the measure from then on.
-        assert_eq!([42, 43].map(|ms| round(&mut ramp, ms)), [4, 2]);
+        assert_eq!([20, 21, 21, 21, 20].map(|ms| round(&mut ramp, ms)), [12, 6, 3, 1, 2]);
+    }
+
+    /// U1: a slowness that lasts is got used to, at one load at a time and an eighth a round.
+    #[test]
+    fn u1_a_lasting_slowness_is_accepted_in_time() {
+        let mut ramp = Ramp::new(12, QUIET);
+        assert_eq!([10, 50, 50].map(|ms| round(&mut ramp, ms)), [2, 1, 1]);
+        // 10 ms grow to 25 in eight rounds.
+        let widths: Vec<u64> = (0..10).map(|_| round(&mut ramp, 50)).collect();
+        assert_eq!(widths, [1, 1, 1, 1, 1, 1, 1, 2, 4, 8]);
     }
 
     /// U1: callers who wait for permits halve the width, within a round too; short waits do not.
@@ -205,7 +219,9 @@ mod tests {
             ([End::Absent, End::Absent], 2),
         ] {
             while !ramp.is_round_over() {
-                ends.iter().for_each(|end| ramp.landed(*end));
+                for end in ends {
+                    ramp.landed(end);
+                }
             }
             ramp.look(QUIET);
             assert_eq!(ramp.width(), width, "{ends:?}");

@@ -78,7 +78,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Run<K, V, E> {
 
     /// Every key in turn.
     pub(super) async fn all(mut self) {
-        loop {
+        // Elsewhere no load could be waited for.
+        while runtime::with_timers().is_some() {
             self.collect();
             let mut in_a_row = 0;
             let go = loop {
@@ -93,11 +94,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Run<K, V, E> {
             };
             match go {
                 Go::On => {}
-                // Without timers no load could be waited for.
-                Go::Wait if runtime::with_timers().is_some() => {
+                Go::Wait => {
                     let _ = tokio::time::timeout(LOOK, self.told.notified()).await;
                 }
-                Go::Wait | Go::Home => return,
+                Go::Home => return,
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The engine from outside, on paused time.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails there")]
 
+mod batches;
 mod blocking;
 mod closing;
 mod cooling;
@@ -24,3 +25,4 @@ mod sharing;
 mod spread;
 mod support;
 mod surface;
+mod warming;

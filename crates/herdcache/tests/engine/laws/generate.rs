@@ -42,7 +42,30 @@ pub(super) fn history(seed: u64) -> History {
         let at = rng.usize(count * 2 / 3..=count);
         steps.insert(at, Step::Shutdown { limit: of(rng, &[ms(0), ms(0), ms(5), ms(50), ms(1_000)]) });
     }
+    if has_batches(seed) {
+        batches(seed, keys, mood, &mut steps);
+    }
     History { seed, setup, steps }
+}
+
+/// One history of three asks for several keys at once. The others are what they were before there were batches.
+fn has_batches(seed: u64) -> bool {
+    seed % 3 == 2
+}
+
+/// Makes every other ask one for several keys.
+fn batches(seed: u64, keys: u64, mood: Mood, steps: &mut [Step]) {
+    let rng = &mut Rng::with_seed(!seed);
+    for step in steps {
+        let Step::Ask { key, wait, load, .. } = *step else { continue };
+        if one_in(rng, 2) {
+            let mut asks = vec![(key, load)];
+            for _ in 0..rng.usize(1..=4) {
+                asks.push((rng.u64(..keys), script(rng, mood)));
+            }
+            *step = Step::AskMany { asks, wait };
+        }
+    }
 }
 
 fn of<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
