@@ -97,7 +97,8 @@ fn b1_a_batch_of_hits_allocates_its_answers() {
     };
     (0..50).for_each(|_| _ = round());
     let rounds: Vec<_> = (0..200).map(|_| round()).collect();
-    let more = rounds.iter().filter(|round| round.count_total > 2 || round.bytes_total > 40 * 160).count();
+    // The third is the store's, which so many different keys make hand its garbage on.
+    let more = rounds.iter().filter(|round| round.count_total > 3 || round.bytes_total > 40 * 160).count();
     assert!(more <= 2, "{more} of 200 batches: {:?}", rounds[0]);
 }
 

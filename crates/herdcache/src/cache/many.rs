@@ -34,7 +34,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> ReadThrough<K, 
     /// call loads each key by itself**, so at most as many keys as its gate has permits and places in the queue can
     /// be loaded by one call; the others are rejected.
     ///
-    /// The handle's wait timeout counts once for the whole call.
+    /// The refresh of a stale key is a load of its own. The handle's wait timeout counts once for the whole call.
     ///
     /// # Errors
     /// Each key has its own result: see [`get`](ReadThrough::get). The error of a batch call is that of each key

@@ -183,16 +183,7 @@ fn cache() -> CacheSnapshot {
         hot: vec![hot()],
         conditions: vec![event(30, facts().swap_remove(0))],
         law_violations: 33,
-        warmup: Warmup {
-            running: 1,
-            width: 4,
-            total: 60,
-            loaded: 30,
-            skipped: 11,
-            failed: 3,
-            cancelled: 2,
-            left: 14,
-        },
+        warmup: Warmup { running: 1, width: 4, total: 60, loaded: 30, skipped: 11, failed: 3, cancelled: 2, left: 14 },
     }
 }
 
