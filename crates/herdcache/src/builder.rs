@@ -96,6 +96,16 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
         self
     }
 
+    /// Room for "does not exist", as a part of `capacity` that comes on top of it: 0.01 to 0.5. Default 0.10, at least
+    /// one entry.
+    ///
+    /// An absence holds no value and evicts none, however many keys that do not exist are asked for. More: memory.
+    /// Less: absent keys reach the origin.
+    pub fn negative_share(mut self, part: f64) -> Self {
+        self.settings.negative_share = part;
+        self
+    }
+
     /// How long a key cools after a failed load: `base`, doubled with each failure in a row up to `cap`, × U\[1, 1.5\].
     /// 10 ms to 1 min. Default 100 ms and 5 s.
     ///

@@ -14,12 +14,13 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use herdfeed::{CacheSnapshot, Outcome};
+use herdfeed::{CacheSnapshot, FlightTrigger, Outcome};
 
 use crate::answer::Answer;
 use crate::builder::Builder;
 use crate::clock;
 use crate::core::Core;
+use crate::core::refresh::Refreshing;
 use crate::entry::Stored;
 use crate::error::{BoxError, Got};
 use crate::events::Events;
@@ -29,7 +30,6 @@ use crate::key::Key;
 use crate::loaded::Loaded;
 use crate::origin::{AnyOrigin, LoadContext};
 use crate::spread::Spread;
-use crate::store::Store;
 use crate::ttl::Ttl;
 use get::Get;
 
@@ -133,7 +133,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     ///
     /// Takes effect in this process at the call; awaiting the result tells how far it got.
     pub fn insert(&self, key: K, value: impl Into<Loaded<V>>) -> Spread {
-        self.core.insert(key, &value.into());
+        self.core.insert(key, value.into());
         Spread::process()
     }
 
@@ -149,6 +149,63 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
         Q: Hash + Eq + ?Sized,
     {
         self.core.invalidate(key);
+        Spread::process()
+    }
+
+    /// Forgets what is under each of these keys. As [`Cache::invalidate`], key by key; no other key is touched.
+    pub fn invalidate_many<'a, Q>(&self, keys: impl IntoIterator<Item = &'a Q>) -> Spread
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized + 'a,
+    {
+        keys.into_iter().for_each(|key| self.core.invalidate(key));
+        Spread::process()
+    }
+
+    /// Forgets every key whose value has this [tag](Loaded::tags), and the loads in progress that turn out to have it.
+    ///
+    /// Costs what the keys with the tag cost, whatever else is stored. A load whose tags become known only when it
+    /// ends is answered to those who joined it before this call and not stored; callers who joined it later load
+    /// anew. The last 4,096 tags without any stored key are remembered for that; beyond, loads in progress that
+    /// have tags may be discarded needlessly.
+    ///
+    /// ```
+    /// # use std::{convert::Infallible, time::Duration};
+    /// # use herdcache::{Cache, Gate, Loaded, Ttl};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let ttl = Ttl::fresh_for(Duration::from_secs(60));
+    /// let pages = Cache::<u64, String, Infallible>::builder("pages", ttl, &Gate::new(8)).build()?;
+    /// pages.get_with(&1, |_| async { Ok(Loaded::value("tea, 3".to_owned()).tags(["product:tea", "list"])) }).await?;
+    /// pages.get_with(&2, |_| async { Ok(Loaded::value("milk, 1".to_owned()).tags(["product:milk", "list"])) }).await?;
+    /// pages.invalidate_tag("product:tea");
+    /// assert!(pages.peek(&1).is_none() && pages.peek(&2).is_some());
+    /// # Ok(()) }
+    /// ```
+    pub fn invalidate_tag(&self, tag: &str) -> Spread {
+        self.core.invalidate_tag(tag);
+        Spread::process()
+    }
+
+    /// Forgets everything, and every load in progress.
+    ///
+    /// Costs time in proportion to what is stored, and every key is missed once afterwards: behind the gate, but all
+    /// at once. Prefer tags or [`Cache::mark_stale`] where they suffice.
+    pub fn clear(&self) -> Spread {
+        self.core.clear();
+        Spread::process()
+    }
+
+    /// Makes what is under `key` stale: answered as before, while the next read refreshes it.
+    ///
+    /// No reader is blocked and at most one refresh runs, however often it is called: the gentle way to spread a
+    /// change that readers may see a moment later. The value may be answered for as long as it might have been
+    /// without this call. What a load in progress brings is stale on arrival.
+    pub fn mark_stale<Q>(&self, key: &Q) -> Spread
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        self.core.mark_stale(key);
         Spread::process()
     }
 
@@ -247,6 +304,21 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> ReadThrough<K, 
     {
         let origin = &self.origin;
         Get::new(&self.cache.core, self.cache.wait, key, move |cx| Arc::clone(origin).start(cx))
+    }
+
+    /// Loads what is under `key` anew in the background, present or not: for a central refresher, or after a change.
+    ///
+    /// Never waits: a permit of the gate's refresh share is taken now or the refresh is skipped, as the result says.
+    /// Readers get what is there meanwhile; a failed refresh leaves it as it was.
+    pub fn refresh<Q>(&self, key: &Q) -> Refreshing
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        let core = &self.cache.core;
+        let (stored, policy) = (core.store.get(key), core.measures.read());
+        let start = |cx| Arc::clone(&self.origin).start(cx);
+        core.refresh(key, stored.as_ref(), FlightTrigger::Forced, policy, start)
     }
 
     /// This cache through a handle whose callers wait at most `limit`. See [`Cache::with_wait_timeout`].

@@ -44,6 +44,7 @@ pub(crate) struct Settings {
     pub(crate) origin_timeout: Duration,
     pub(crate) flight_deadline: Duration,
     pub(crate) negative_ttl: Duration,
+    pub(crate) negative_share: f64,
     pub(crate) cooling_base: Duration,
     pub(crate) cooling_cap: Duration,
     pub(crate) max_flights: usize,
@@ -66,6 +67,7 @@ impl Settings {
             origin_timeout: Duration::from_secs(5),
             flight_deadline: Duration::from_secs(10),
             negative_ttl: Duration::from_secs(1),
+            negative_share: 0.10,
             cooling_base: Duration::from_millis(100),
             cooling_cap: Duration::from_secs(5),
             max_flights: 10_000,
@@ -81,6 +83,7 @@ impl Settings {
         check.duration("stale_for", self.ttl.stale_for, Duration::ZERO, YEARS_10)?;
         check.duration("stale_if_error_for", self.ttl.last_for(), Duration::ZERO, YEARS_10)?;
         check.ratio("jitter", self.jitter, 0.0, 0.5)?;
+        check.ratio("negative_share", self.negative_share, 0.01, 0.5)?;
         check.ratio("early_refresh", self.early_refresh, 0.0, 10.0)?;
         check.duration("origin_timeout", self.origin_timeout, MS, HOUR)?;
         check.duration("flight_deadline", self.flight_deadline, MS, HOUR)?;
@@ -194,10 +197,11 @@ mod tests {
     fn a1_bad_settings_name_field_value_and_remedy() {
         type Change = fn(&mut Settings);
         assert_eq!(settings(|_| ()), Ok(()));
-        let table: [(Change, &str); 9] = [
+        let table: [(Change, &str); 10] = [
             (|s| s.ttl.fresh_for = Duration::ZERO, "fresh_for 0ns is not within 1ms to"),
             (|s| s.jitter = 0.51, "jitter 0.51 is not within 0 to 0.5"),
             (|s| s.jitter = f64::NAN, "jitter NaN is not within"),
+            (|s| s.negative_share = 0.0, "negative_share 0 is not within 0.01 to 0.5"),
             (|s| s.capacity = 0, "capacity 0 is not within 1 to"),
             (
                 |s| s.flight_deadline = Duration::from_secs(2),

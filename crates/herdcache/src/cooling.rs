@@ -104,6 +104,11 @@ impl<K: 'static, E: 'static> Cooling<K, E> {
         }
     }
 
+    /// E1: every key may be loaded again.
+    pub(crate) fn clear(&mut self) {
+        self.rows.drain().for_each(graveyard::keep);
+    }
+
     /// L7: forgets keys that have not failed for long, with the errors that they hold on to.
     pub(crate) fn sweep(&mut self, now: Moment) {
         let windows = self.windows;

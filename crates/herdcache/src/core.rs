@@ -5,6 +5,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod fly;
+mod forget;
 pub(crate) mod join;
 mod land;
 mod landed;
@@ -32,14 +33,15 @@ use crate::cooling::Windows;
 use crate::entry::{Entry, Stored};
 use crate::flight::table::Table;
 use crate::gate::Gate;
-use crate::ghost::Ghosts;
 use crate::herd::{Cover, Herds};
 use crate::hotkeys::{HotKeys, Seen};
 use crate::key::{Key, KeyNames};
+use crate::local::{Local, Room};
 use crate::measures::Measures;
 use crate::origin::call::Errand;
 use crate::store::moka::MokaStore;
 use crate::store::{Leavings, Store};
+use crate::tags::Epoch;
 use landed::LandedRing;
 use samples::Samples;
 
@@ -47,18 +49,18 @@ use samples::Samples;
 pub(crate) type LocalStore<K, V> = MokaStore<K, V>;
 
 /// One cache.
-pub(crate) struct Core<K, V: Send + Sync + 'static, E, S = LocalStore<K, V>> {
+pub(crate) struct Core<K: 'static, V: Send + Sync + 'static, E, S = LocalStore<K, V>> {
     pub(crate) name: String,
     pub(crate) settings: Settings,
     pub(crate) measures: Measures,
     pub(crate) gate: Gate,
-    pub(crate) store: S,
+    pub(crate) store: Local<K, S>,
     pub(crate) account: Arc<Account>,
     pub(crate) table: Table<K, V, E>,
     pub(crate) names: KeyNames<K>,
     pub(crate) hot: HotKeys<K>,
     pub(crate) herds: Herds,
-    leavings: Arc<Leavings>,
+    leavings: Arc<Leavings<K>>,
     hasher: RandomState,
     landed: LandedRing<K>,
     samples: Samples,
@@ -73,12 +75,16 @@ static NEXT_FLIGHT: AtomicU64 = AtomicU64::new(1);
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
     pub(crate) fn new(name: String, settings: Settings, measures: Measures, gate: Gate, names: KeyNames<K>) -> Self {
         let account = Arc::new(Account::new());
-        let leavings = Arc::new(Leavings { account: Arc::clone(&account), ghosts: Ghosts::default() });
+        let leavings = Arc::new(Leavings::new(Arc::clone(&account)));
         let hasher = RandomState::default();
         let now = clock::exact();
         let windows = Windows { base: settings.cooling_base, cap: settings.cooling_cap };
         Self {
-            store: S::new(settings.capacity, hasher.clone(), Arc::clone(&leavings)),
+            store: Local::new(
+                Room::new(settings.capacity, settings.negative_share),
+                hasher.clone(),
+                Arc::clone(&leavings),
+            ),
             table: Table::new(settings.max_flights, windows),
             herds: Herds::new(now),
             hot: HotKeys::new(now),
@@ -153,6 +159,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             }
             StaleReason::Revalidating | StaleReason::SoftTimeout | StaleReason::LeaseHeld => {}
         }
+    }
+
+    /// How many invalidations of tags there have been.
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.leavings.tags.now()
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use crate::clock::Moment;
 use crate::freshness::{Bounds, Freshness};
 use crate::graveyard;
+use crate::marks::Marks;
 
 /// One key's state in the store. Cheap to clone.
 #[derive(Debug)]
@@ -60,6 +61,8 @@ pub(crate) struct Stamps {
     pub(crate) born: Moment,
     /// How long its load took, in nanoseconds; 0 for an inserted value.
     pub(crate) load_ns: u64,
+    /// What the source said of it.
+    marks: Option<Box<Marks>>,
     // The bounds are atomic since `expire` moves them in place; readers see either.
     soft: AtomicU64,
     hard: AtomicU64,
@@ -68,19 +71,41 @@ pub(crate) struct Stamps {
     refresh_from: AtomicU64,
     /// A refresh of this very value is in flight or being started.
     refreshing: AtomicBool,
+    /// The key's newer state lies in the other store.
+    superseded: AtomicBool,
 }
 
 impl Stamps {
-    pub(crate) fn new(born: Moment, load_ns: u64, bounds: Bounds) -> Self {
+    pub(crate) fn new(born: Moment, load_ns: u64, bounds: Bounds, marks: Option<Box<Marks>>) -> Self {
         Self {
             born,
             load_ns,
+            marks,
             soft: AtomicU64::new(bounds.soft),
             hard: AtomicU64::new(bounds.hard),
             last: AtomicU64::new(bounds.last),
             refresh_from: AtomicU64::new(0),
             refreshing: AtomicBool::new(false),
+            superseded: AtomicBool::new(false),
         }
+    }
+
+    /// What the source said of it, if anything.
+    pub(crate) fn marks(&self) -> Option<&Marks> {
+        self.marks.as_deref()
+    }
+
+    /// Its tags.
+    pub(crate) fn tags(&self) -> &[Arc<str>] {
+        self.marks().map_or(&[], |marks| &marks.tags)
+    }
+
+    /// W2: stale from `now` on, if it was fresh; may be answered for as long as before.
+    pub(crate) fn mark_stale(&self, now: Moment) {
+        let was = self.soft.fetch_min(now, Relaxed);
+        // Whoever may be answered stale for no time at all is answered until the end of the freshness that it had.
+        self.hard.fetch_max(was, Relaxed);
+        self.last.fetch_max(was, Relaxed);
     }
 
     #[inline]
@@ -106,6 +131,16 @@ impl Stamps {
     pub(crate) fn claim_refresh(&self) -> Option<RefreshClaim<'_>> {
         let free = !self.refreshing.load(Relaxed) && !self.refreshing.swap(true, Relaxed);
         free.then(|| RefreshClaim(self))
+    }
+
+    /// N1: a value took an absence's place, or the other way round: it leaves as replaced.
+    pub(crate) fn supersede(&self) {
+        self.superseded.store(true, Relaxed);
+    }
+
+    /// Whether it leaves because the key's newer state lies in the other store.
+    pub(crate) fn is_superseded(&self) -> bool {
+        self.superseded.load(Relaxed)
     }
 
     /// Gives the claim back: the refresh is over or did not start.

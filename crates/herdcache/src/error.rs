@@ -1,5 +1,7 @@
 //! What a caller can be told instead of a value.
 
+mod kind;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +9,7 @@ use std::time::Duration;
 use herdfeed::{Outcome, RejectReason};
 
 use crate::answer::Answer;
+pub use kind::ErrorKind;
 
 /// The error type of caches that do not name their own.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

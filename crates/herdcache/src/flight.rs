@@ -22,6 +22,7 @@ use crate::clock::Moment;
 use crate::entry::{Entry, Stored};
 use crate::measures::Policy;
 use crate::origin::call::Call;
+use crate::tags::Epoch;
 
 use crew::Crew;
 pub(crate) use crew::{Leash, Serves};
@@ -50,9 +51,15 @@ pub(crate) struct Flight<K, V: Send + Sync + 'static, E> {
     stage: AtomicU8,
     /// The runtime that it opened on; 0 if on none.
     home: u64,
+    /// How many invalidations of tags there had been when it opened.
+    pub(crate) epoch: Epoch,
+    /// W2: the invalidation of a tag that overtook it; 0 if none did. Callers who joined after that load anew.
+    cut: AtomicU64,
     crew: Mutex<Crew>,
     /// Whether a task at home watches over its limits.
     watched: AtomicBool,
+    /// W2: its key was marked stale while it flew: what it brings may be from before.
+    outpaced: AtomicBool,
     /// Whether its one end has been claimed.
     ended: AtomicBool,
     /// Whether its start was told as an event.
@@ -101,11 +108,13 @@ pub(crate) struct Opening<K> {
     pub(crate) policy: Policy,
     /// The runtime that it opens on; 0 if on none.
     pub(crate) home: u64,
+    /// How many invalidations of tags there have been.
+    pub(crate) epoch: Epoch,
 }
 
 impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
     pub(crate) fn new(opening: Opening<K>) -> Self {
-        let Opening { id, key, hash, trigger, cause, started, deadline, policy, home } = opening;
+        let Opening { id, key, hash, trigger, cause, started, deadline, policy, home, epoch } = opening;
         Self {
             id,
             key,
@@ -116,6 +125,8 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
             deadline,
             policy,
             home,
+            epoch,
+            cut: AtomicU64::new(0),
             previous: OnceLock::new(),
             outdated: AtomicBool::new(false),
             landed: OnceLock::new(),
@@ -124,6 +135,7 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
             stage: AtomicU8::new(stage_code(Stage::Queued)),
             crew: Mutex::new(Crew::default()),
             watched: AtomicBool::new(false),
+            outpaced: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             told: AtomicBool::new(false),
             call: OnceLock::new(),
@@ -152,6 +164,27 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
     /// L5: the key was changed while the flight was held back: nobody may fall back to what was there before.
     pub(crate) fn outdate(&self) {
         self.outdated.store(true, Relaxed);
+    }
+
+    /// W2: the key was marked stale while the load ran.
+    pub(crate) fn outpace(&self) {
+        self.outpaced.store(true, Relaxed);
+    }
+
+    /// W2: whether what it brings is stale on arrival.
+    pub(crate) fn is_outpaced(&self) -> bool {
+        self.outpaced.load(Relaxed)
+    }
+
+    /// W2: a tag of what it brings was invalidated while it flew.
+    pub(crate) fn cut_off(&self, at: Epoch) {
+        self.cut.store(at.0, Relaxed);
+    }
+
+    /// W2: whether who joined at `epoch` came too late for what it brought.
+    pub(crate) fn is_cut_off_for(&self, epoch: Epoch) -> bool {
+        let cut = self.cut.load(Relaxed);
+        cut > 0 && cut <= epoch.0
     }
 
     /// What those whom the load fails may fall back to.

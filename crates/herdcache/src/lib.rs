@@ -43,11 +43,16 @@
 //!
 //! `feed` serves the live feed for the dashboard; `test-util` makes the cache's
 //! clock follow tokio's pausable one; `lab` switches single measures at run time.
+//! `axum` turns a [`GetError`] into a response (503 with `Retry-After`, 504, 502);
+//! `tower` makes a cache a `Service`, a service an origin, and adds a layer. Other
+//! frameworks map [`GetError::kind`] by hand.
 //!
 //! Not provided: a blocking `get`, other runtimes than tokio, wasm, time-to-idle, iteration.
 
 mod account;
 mod answer;
+#[cfg(feature = "axum")]
+pub mod axum;
 mod builder;
 mod by_hash;
 mod cache;
@@ -67,8 +72,11 @@ mod ghost;
 mod graveyard;
 mod herd;
 mod hotkeys;
+mod kept;
 mod key;
 mod loaded;
+mod local;
+mod marks;
 mod measures;
 mod origin;
 mod registry;
@@ -76,6 +84,9 @@ mod request;
 mod runtime;
 mod spread;
 mod store;
+mod tags;
+#[cfg(feature = "tower")]
+pub mod tower;
 mod ttl;
 mod warmup;
 
@@ -83,10 +94,11 @@ pub use answer::Answer;
 pub use builder::Builder;
 pub use cache::{Cache, ReadThrough};
 pub use config::ConfigError;
-pub use error::{BoxError, Failure, GetError, Got};
+pub use core::refresh::Refreshing;
+pub use error::{BoxError, ErrorKind, Failure, GetError, Got};
 pub use events::Events;
 #[cfg(feature = "feed")]
-pub use feed::{Feed, serve_feed};
+pub use feed::{Feed, FeedBuilder, serve_feed};
 pub use gate::{Gate, GateBuilder};
 pub use herdfeed::{self, Outcome, RejectReason};
 pub use key::{Key, KeyView};

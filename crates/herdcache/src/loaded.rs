@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::marks::Marks;
 use crate::ttl::Ttl;
 
-/// A loader's answer: a value or its absence, and how to keep it.
+/// A loader's answer: a value, its absence, or that the previous value still holds, and how to keep it.
 ///
 /// A plain value, an `Option` (`None` is absent) and an `Arc` convert into it, so
 /// most loaders never name it.
@@ -13,17 +14,29 @@ use crate::ttl::Ttl;
 /// ```
 /// use std::time::Duration;
 /// use herdcache::Loaded;
-/// let hot = Loaded::value("price list").fresh_for(Duration::from_secs(1));
+/// let hot = Loaded::value("price list").fresh_for(Duration::from_secs(1)).tags(["prices"]);
+/// let row = Loaded::value("row").version(42).source_age(Duration::from_millis(800));
 /// let secret = Loaded::value("one-time link").do_not_store();
 /// let nothing: Loaded<&str> = None.into();
-/// # let _ = (hot, secret, nothing);
+/// # let _ = (hot, row, secret, nothing);
 /// ```
 #[derive(Debug)]
 pub struct Loaded<V> {
-    pub(crate) value: Option<Arc<V>>,
+    pub(crate) what: What<V>,
     pub(crate) fresh_for: Option<Duration>,
     pub(crate) stale_for: Option<Duration>,
+    pub(crate) source_age: Duration,
     pub(crate) keep: Keep,
+    pub(crate) marks: Option<Box<Marks>>,
+}
+
+/// What a load found.
+#[derive(Debug)]
+pub(crate) enum What<V> {
+    Value(Arc<V>),
+    Absent,
+    /// The previous value still holds.
+    NotModified,
 }
 
 /// Whether a loaded value goes into the store.
@@ -34,6 +47,10 @@ pub(crate) enum Keep {
 }
 
 impl<V> Loaded<V> {
+    fn new(what: What<V>) -> Self {
+        Self { what, fresh_for: None, stale_for: None, source_age: Duration::ZERO, keep: Keep::Store, marks: None }
+    }
+
     /// There is a value.
     pub fn value(value: V) -> Self {
         Self::from(Arc::new(value))
@@ -41,7 +58,15 @@ impl<V> Loaded<V> {
 
     /// There is none. Remembered for the cache's `negative_ttl`.
     pub fn absent() -> Self {
-        Self { value: None, fresh_for: None, stale_for: None, keep: Keep::Store }
+        Self::new(What::Absent)
+    }
+
+    /// The previous value still holds: its age starts anew, the value itself is not replaced.
+    ///
+    /// Only if [`LoadContext::previous`](crate::LoadContext::previous) gave one; without, the load fails as
+    /// [`Failure::Contract`](crate::Failure::Contract). Version, validator and tags stay unless they are set here.
+    pub fn not_modified() -> Self {
+        Self::new(What::NotModified)
     }
 
     /// Fresh for this long instead of the cache's `fresh_for` (or, when absent, instead of `negative_ttl`).
@@ -62,6 +87,46 @@ impl<V> Loaded<V> {
         self
     }
 
+    /// How old the value was at its source when it arrived: a replica's lag, an HTTP `Age`. Default 0.
+    ///
+    /// Its age and its bounds count from there. A value that is past its last bound already is answered
+    /// to those who wait for this load and not stored (`too_old`); one that arrives stale is refreshed no sooner
+    /// than the cooling base after it arrived.
+    #[must_use]
+    pub fn source_age(mut self, age: Duration) -> Self {
+        self.source_age = age;
+        self
+    }
+
+    /// The version at the source: a row's counter, a log offset. Larger is newer.
+    ///
+    /// An older version is never stored over a newer one that may still be answered (`older_version`); the
+    /// callers of that load get the newer value. This is how writes that arrive out of order, or a refresh that read a
+    /// lagging replica, do no harm.
+    #[must_use]
+    pub fn version(mut self, version: u64) -> Self {
+        self.marks_mut().version = Some(version);
+        self
+    }
+
+    /// What the source can check the value by later: an HTTP `ETag`, a row hash. The next load gets it as
+    /// [`LoadContext::validator`](crate::LoadContext::validator).
+    #[must_use]
+    pub fn validator(mut self, validator: impl Into<Arc<str>>) -> Self {
+        self.marks_mut().validator = Some(validator.into());
+        self
+    }
+
+    /// What the value depends on, for [`Cache::invalidate_tag`](crate::Cache::invalidate_tag): up to 64 tags.
+    ///
+    /// With more than 64 the value is answered and not stored (`oversize`), since no invalidation could be
+    /// relied upon to find it.
+    #[must_use]
+    pub fn tags<T: Into<Arc<str>>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {
+        self.marks_mut().tags = tags.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// Answers the callers who wait for this load and keeps nothing.
     ///
     /// The next caller loads again; callers never load one after another because of it.
@@ -71,15 +136,19 @@ impl<V> Loaded<V> {
         self
     }
 
+    fn marks_mut(&mut self) -> &mut Marks {
+        self.marks.get_or_insert_default()
+    }
+
     /// The TTL of this very value, given the cache's.
     pub(crate) fn ttl(&self, cache: &Ttl, negative_ttl: Duration) -> Ttl {
-        if self.value.is_none() {
-            return Ttl::fresh_for(self.fresh_for.unwrap_or(negative_ttl));
-        }
-        Ttl {
-            fresh_for: self.fresh_for.unwrap_or(cache.fresh_for),
-            stale_for: self.stale_for.unwrap_or(cache.stale_for),
-            stale_if_error_for: cache.stale_if_error_for,
+        match self.what {
+            What::Absent => Ttl::fresh_for(self.fresh_for.unwrap_or(negative_ttl)),
+            What::Value(_) | What::NotModified => Ttl {
+                fresh_for: self.fresh_for.unwrap_or(cache.fresh_for),
+                stale_for: self.stale_for.unwrap_or(cache.stale_for),
+                stale_if_error_for: cache.stale_if_error_for,
+            },
         }
     }
 }
@@ -98,6 +167,6 @@ impl<V> From<Option<V>> for Loaded<V> {
 
 impl<V> From<Arc<V>> for Loaded<V> {
     fn from(value: Arc<V>) -> Self {
-        Self { value: Some(value), fresh_for: None, stale_for: None, keep: Keep::Store }
+        Self::new(What::Value(value))
     }
 }

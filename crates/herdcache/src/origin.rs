@@ -27,6 +27,7 @@ use std::time::Duration;
 use herdfeed::{FlightTrigger, MissCause};
 
 use crate::clock;
+use crate::entry::Entry;
 use crate::loaded::Loaded;
 use call::Call;
 
@@ -147,12 +148,36 @@ pub struct LoadContext<K, V> {
     trigger: FlightTrigger,
     cause: Option<MissCause>,
     call: Arc<Call>,
-    value: std::marker::PhantomData<fn() -> V>,
+    previous: Option<Previous<V>>,
+}
+
+/// What was there before.
+struct Previous<V> {
+    value: Arc<V>,
+    version: Option<u64>,
+    validator: Option<Arc<str>>,
 }
 
 impl<K, V> LoadContext<K, V> {
-    pub(crate) fn new(key: K, trigger: FlightTrigger, cause: Option<MissCause>, call: Arc<Call>) -> Self {
-        Self { key, trigger, cause, call, value: std::marker::PhantomData }
+    pub(crate) fn new(
+        key: K,
+        trigger: FlightTrigger,
+        cause: Option<MissCause>,
+        previous: Option<&Arc<Entry<V>>>,
+        call: Arc<Call>,
+    ) -> Self
+    where
+        V: Send + Sync + 'static,
+    {
+        let previous = previous.map(|entry| {
+            let marks = entry.stamps.marks();
+            Previous {
+                value: Arc::clone(&entry.value),
+                version: marks.and_then(|marks| marks.version),
+                validator: marks.and_then(|marks| marks.validator.clone()),
+            }
+        });
+        Self { key, trigger, cause, call, previous }
     }
 
     /// The key to load.
@@ -168,6 +193,22 @@ impl<K, V> LoadContext<K, V> {
     /// Why it was needed, if a miss started it.
     pub fn cause(&self) -> Option<MissCause> {
         self.cause
+    }
+
+    /// The value that is there now, however old: the loader may answer [`Loaded::not_modified`] if the source
+    /// confirms it. `None` if there is none or the key was invalidated.
+    pub fn previous(&self) -> Option<&Arc<V>> {
+        self.previous.as_ref().map(|previous| &previous.value)
+    }
+
+    /// The previous value's [version](Loaded::version), if it had one.
+    pub fn previous_version(&self) -> Option<u64> {
+        self.previous.as_ref().and_then(|previous| previous.version)
+    }
+
+    /// The previous value's [validator](Loaded::validator), if it had one: for `If-None-Match` and the like.
+    pub fn validator(&self) -> Option<&str> {
+        self.previous.as_ref().and_then(|previous| previous.validator.as_deref())
     }
 
     /// Time left until the origin call must be over: the value for the driver's own timeout.

@@ -4,7 +4,6 @@
 //! is generic over it, and two stores implement it. A store tells each entry that
 //! leaves exactly once, with a word on whether room or a writer asked for it.
 
-mod kept;
 pub(crate) mod moka;
 #[cfg(test)]
 pub(crate) mod quick;
@@ -22,16 +21,17 @@ use crate::clock;
 use crate::entry::Stored;
 use crate::freshness::Freshness;
 use crate::ghost::Ghosts;
+use crate::tags::Tags;
 
 /// What the engine needs of a local store.
 ///
 /// Calls that change a key come under that key's table lock; `get` comes without.
-pub(crate) trait Store<K, V: Send + Sync + 'static>: Send + Sync + 'static {
+pub(crate) trait Store<K: 'static, V: Send + Sync + 'static>: Send + Sync + 'static {
     /// The store's name in the effective configuration.
     const NAME: &'static str;
 
     /// A store that holds at most `capacity` entries and tells `leavings` of each that leaves.
-    fn new(capacity: u64, hasher: foldhash::fast::RandomState, leavings: Arc<Leavings>) -> Self;
+    fn new(capacity: u64, hasher: foldhash::fast::RandomState, leavings: Arc<Leavings<K>>) -> Self;
     /// The key's state, if any.
     fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<Stored<V>>
     where
@@ -47,7 +47,6 @@ pub(crate) trait Store<K, V: Send + Sync + 'static>: Send + Sync + 'static {
     /// Does pending maintenance, so that counts and causes are exact.
     fn settle(&self);
     /// Shows every entry.
-    #[cfg(feature = "lab")]
     fn each(&self, visit: &mut dyn FnMut(&K, &Stored<V>));
 }
 
@@ -64,15 +63,25 @@ pub(crate) enum Leaving {
 
 /// Classes the entries that leave, and remembers why.
 #[derive(Debug)]
-pub(crate) struct Leavings {
+pub(crate) struct Leavings<K: 'static> {
     pub(crate) account: Arc<Account>,
     pub(crate) ghosts: Ghosts,
+    pub(crate) tags: Tags<K>,
 }
 
-impl Leavings {
+impl<K> Leavings<K> {
+    pub(crate) fn new(account: Arc<Account>) -> Self {
+        Self { account, ghosts: Ghosts::default(), tags: Tags::default() }
+    }
+
     /// An entry has left. Told by the store exactly once per entry.
     pub(crate) fn note<V: Send + Sync + 'static>(&self, hash: u64, stored: &Stored<V>, leaving: Leaving) {
-        let expired = stored.stamps().judge(clock::coarse()) >= Freshness::Reserve;
+        let stamps = stored.stamps();
+        if let Some(marks) = stamps.marks() {
+            self.tags.leave(marks);
+        }
+        let expired = stamps.judge(clock::coarse()) >= Freshness::Reserve;
+        let leaving = if stamps.is_superseded() { Leaving::Overwritten } else { leaving };
         let cause = match leaving {
             Leaving::Removed => RemovalCause::Invalidated,
             // Our own stamps decide, whoever removed it.

@@ -6,16 +6,27 @@
 //! | path | gives |
 //! |---|---|
 //! | `/herd/v1/hello` | one line: who speaks |
-//! | `/herd/v1/snapshot` | hello and one snapshot, then ends |
-//! | `/herd/v1/stream?hz=4&events=on&since=0` | hello, the past five minutes, then events and snapshots |
+//! | `/herd/v1/snapshot?keys=plain` | hello and one snapshot, then ends |
+//! | `/herd/v1/stream?hz=4&events=on&since=0&keys=plain` | hello, the past five minutes, then events and snapshots |
+//!
+//! Every parameter may be left out; one that is not known here, or a value that is none, is answered 400 with
+//! what is known. Keys are shown as the application allows for each cache. `keys=plain` insists on readable ones:
+//! it is granted if every cache that lives now allows them, in plain or by a function of its own, and else
+//! refused (403) with the caches that show hashes only. It never shows more than without it. There is no
+//! `keys=hash` (400): events are kept as they were shown, so nothing here could hash them truthfully.
+//!
+//! Besides its own listener a publisher can be mounted in the application's HTTP server (feature `mount`).
 //!
 //! The account is never waited for: each subscriber holds a cursor into the
 //! source's ring of events and gets the newest snapshot when it can take one.
 //! What is counted and how is the [`Source`]'s part.
 
+mod access;
 mod account;
 mod answer;
 mod bind;
+#[cfg(unix)]
+mod directory;
 mod door;
 #[cfg(test)]
 #[path = "../tests/support/fake.rs"]
@@ -23,8 +34,11 @@ mod fake;
 mod fit;
 mod hub;
 mod limits;
+#[cfg(feature = "mount")]
+mod mount;
 mod past;
 mod patience;
+mod peers;
 mod publisher;
 mod query;
 mod race;
@@ -42,8 +56,11 @@ use crate::hello::Hello;
 use crate::snapshot::Snapshot;
 use crate::token::Token;
 
+pub use access::{Access, Group};
 pub use account::PublisherStats;
 pub use limits::Limits;
+#[cfg(feature = "mount")]
+pub use mount::{Guard, Mount, MountBody, MountFuture};
 pub use publisher::Publisher;
 
 /// What the publisher tells: implemented by whoever counts.
@@ -75,6 +92,13 @@ pub struct Batch {
 pub enum Listen {
     /// A Unix socket, for this user and root alone. See [`crate::socket::default_path`].
     Unix(PathBuf),
+    /// A Unix socket that members of a group may read as well, as [`Access`] says.
+    Shared {
+        /// The socket's file.
+        path: PathBuf,
+        /// Who may read, beside this user and root.
+        access: Access,
+    },
     /// A TCP port in clear text; port 0 takes a free one.
     Tcp {
         /// The address. One that other machines can reach needs a token.
@@ -82,4 +106,6 @@ pub enum Listen {
         /// The secret that readers must present, if any.
         token: Option<Token>,
     },
+    /// Nowhere: the feed is read only where the application mounts it (feature `mount`).
+    Nowhere,
 }

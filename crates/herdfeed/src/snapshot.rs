@@ -95,8 +95,14 @@ pub struct CacheSnapshot {
 
     /// Entries in the local store.
     pub entries: u64,
-    /// The most entries it may hold.
+    /// The most entries it may hold, negative ones apart.
     pub capacity: u64,
+    /// Of the entries, the negative ones: keys that the origin said do not exist.
+    #[serde(default)]
+    pub negatives: u64,
+    /// The most negative entries it may hold.
+    #[serde(default)]
+    pub negative_capacity: u64,
     /// Entries that left the store, by cause.
     pub removals: Tally<RemovalCause>,
     /// Keys that were invalidated by the application.

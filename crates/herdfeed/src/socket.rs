@@ -51,11 +51,10 @@ impl Places {
         }
     }
 
-    fn socket(&self, service: &str, pid: u32) -> PathBuf {
-        let file = format!("{}-{pid}.sock", file_safe(service));
-        match &self.forced {
-            Some(path) if path.is_dir() || path.as_os_str().to_string_lossy().ends_with('/') => path.join(file),
-            Some(path) => path.clone(),
+    /// The environment's place, else the wish, else the default.
+    fn socket(&self, wish: Option<&Path>, file: &str) -> PathBuf {
+        match self.forced.as_deref().or(wish) {
+            Some(place) => within(place, file),
             None => self.directory().join(file),
         }
     }
@@ -68,6 +67,15 @@ impl Places {
             return self.system.clone();
         }
         self.temp.join(format!("herdcache-{}", self.uid))
+    }
+
+    /// Whose sockets in this place are feeds that this user may trust to be what they say.
+    fn owners(&self, place: &Path) -> Owners {
+        if self.uid == 0 || place == self.system || self.forced.as_deref() == Some(place) {
+            Owners::WhoeverLetsUsWrite
+        } else {
+            Owners::Only(self.uid)
+        }
     }
 
     /// Every directory in which sockets may be, and the overriding path.
@@ -85,6 +93,16 @@ impl Places {
     }
 }
 
+/// Whose sockets are listed.
+#[derive(Clone, Copy, Debug)]
+enum Owners {
+    /// This user's.
+    Only(u32),
+    /// Anybody's who lets this user connect: a service may share its socket with a group. Only where an
+    /// administrator or this user chose the place.
+    WhoeverLetsUsWrite,
+}
+
 /// Where a process of `service` with this process's id makes its socket.
 ///
 /// [`ENV_SOCKET`] wins (a directory gets the usual file name); then
@@ -92,7 +110,28 @@ impl Places {
 /// is there and writable; then `herdcache-<uid>` in the directory for temporary files.
 /// Characters of the name that do not suit a file become `_`.
 pub fn default_path(service: &str) -> PathBuf {
-    Places::of_this_process().socket(service, std::process::id())
+    Places::of_this_process().socket(None, &file_name(service))
+}
+
+/// Where a process of `service` makes its socket when its code wishes for `place`: a path, or a directory.
+///
+/// [`ENV_SOCKET`] wins over the wish. A directory, or a path that ends in `/`, gets the usual file name.
+pub fn wished_path(service: &str, place: &Path) -> PathBuf {
+    Places::of_this_process().socket(Some(place), &file_name(service))
+}
+
+/// The socket at `place`, whatever the environment says: the path, or the usual file name in a directory.
+pub fn path_at(service: &str, place: &Path) -> PathBuf {
+    within(place, &file_name(service))
+}
+
+fn file_name(service: &str) -> String {
+    format!("{}-{}.sock", file_safe(service), std::process::id())
+}
+
+fn within(place: &Path, file: &str) -> PathBuf {
+    let is_directory = place.is_dir() || place.as_os_str().to_string_lossy().ends_with('/');
+    if is_directory { place.join(file) } else { place.to_owned() }
 }
 
 /// Every socket that this user may read, in all the directories of [`default_path`],
@@ -110,14 +149,13 @@ pub fn discover() -> Vec<Found> {
 }
 
 fn search(places: &Places) -> Vec<Found> {
-    let mut found: Vec<Found> = places
-        .to_search()
-        .into_iter()
-        .flat_map(|place| if place.is_dir() { children(&place).collect() } else { vec![place] })
-        .filter(|path| readable_socket(path, places.uid))
-        .map(describe)
-        .take(MAX_FOUND)
-        .collect();
+    let in_place = |place: PathBuf| {
+        let owners = places.owners(&place);
+        let paths = if place.is_dir() { children(&place).collect() } else { vec![place] };
+        paths.into_iter().filter(move |path| readable_socket(path, owners))
+    };
+    let mut found: Vec<Found> =
+        places.to_search().into_iter().flat_map(in_place).map(describe).take(MAX_FOUND).collect();
     found.sort();
     found.dedup();
     found
@@ -159,15 +197,21 @@ pub(crate) fn own_uid() -> u32 {
     0
 }
 
-/// Sockets are made for their owner alone; anybody else's is none of ours, unless we are root.
+/// Whether a socket is there that this user may connect to and has a reason to.
 #[cfg(unix)]
-fn readable_socket(path: &Path, uid: u32) -> bool {
+fn readable_socket(path: &Path, owners: Owners) -> bool {
+    use rustix::fs::{Access, access};
     use std::os::unix::fs::{FileTypeExt, MetadataExt};
-    std::fs::symlink_metadata(path).is_ok_and(|meta| meta.file_type().is_socket() && (uid == 0 || meta.uid() == uid))
+    let Ok(meta) = std::fs::symlink_metadata(path) else { return false };
+    meta.file_type().is_socket()
+        && match owners {
+            Owners::Only(uid) => meta.uid() == uid,
+            Owners::WhoeverLetsUsWrite => access(path, Access::WRITE_OK).is_ok(),
+        }
 }
 
 #[cfg(not(unix))]
-fn readable_socket(_: &Path, _: u32) -> bool {
+fn readable_socket(_: &Path, _: Owners) -> bool {
     false
 }
 

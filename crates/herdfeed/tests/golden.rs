@@ -63,3 +63,19 @@ fn the_samples_hold_every_kind_of_event_once() {
     assert_eq!(places, (0..facts().len()).collect::<Vec<_>>());
     assert_eq!(place_of(&Fact::Unknown), facts().len());
 }
+
+/// P2: the version of an application is optional and data, whatever it holds.
+#[test]
+fn p2_a_hello_without_a_version_or_with_an_odd_one_is_read() {
+    let version = |name: &str| {
+        let text = fs::read(directory().join(name)).unwrap();
+        let Ok(Line::Hello(hello)) = Line::decode(&text) else { panic!("{name}") };
+        // What was read is written as it was.
+        let again = Line::Hello(hello.clone()).encode().unwrap();
+        assert!(!again.iter().any(|byte| byte.is_ascii_control() && *byte != b'\n'), "{name}");
+        assert_eq!(Line::decode(&again).unwrap(), Line::Hello(hello.clone()), "{name}");
+        hello.process.app_version
+    };
+    assert_eq!(version("hello.no-version.0.ndjson"), None);
+    assert_eq!(version("hello.odd-version.0.ndjson").as_deref(), Some("1\u{1b}[2J \"beta\" \u{202e}2"));
+}

@@ -19,9 +19,9 @@ use std::time::Duration;
 
 use fake::Fake;
 use herdfeed::client::{AttachError, StreamOptions, attach, fetch};
-use herdfeed::server::{Listen, Publisher};
+use herdfeed::server::{Access, Listen, Publisher};
 use herdfeed::{Address, Token};
-use room::Room;
+use room::{Room, at};
 
 const SECRET: &str = "0f6b3c1d9a8e47528c1f0a9b7d6e5c43";
 
@@ -138,11 +138,11 @@ async fn p1_a_token_is_asked_for_without_detail() {
     let token = Token::new(SECRET).unwrap();
     let publisher = Publisher::start(room::loopback(Some(token.clone())), fake()).unwrap();
     let right = StreamOptions { token: Some(token.clone()), ..StreamOptions::default() };
-    attach(publisher.address(), &right).await.unwrap();
-    fetch(publisher.address(), Some(&token)).await.unwrap();
+    attach(at(&publisher), &right).await.unwrap();
+    fetch(at(&publisher), Some(&token)).await.unwrap();
     let wrong = Token::new(&SECRET.replace('0', "1")).unwrap();
     for presented in [None, Some(&wrong)] {
-        let error = fetch(publisher.address(), presented).await.unwrap_err();
+        let error = fetch(at(&publisher), presented).await.unwrap_err();
         let AttachError::Http { status: 401, message, .. } = &error else { panic!("{error}") };
         assert_eq!(message, "unauthorized");
         assert!(!format!("{error} {error:?}").contains(SECRET));
@@ -155,7 +155,7 @@ async fn p1_a_token_is_asked_for_without_detail() {
 fn p1_web_pages_foreign_hosts_and_writers_are_refused_over_tcp() {
     let publisher = Publisher::start(room::loopback(None), fake()).unwrap();
     let ask = |line: &str, headers: &str| {
-        let told = over_tcp(publisher.address(), &format!("{line} HTTP/1.1\r\n{headers}connection: close\r\n\r\n"));
+        let told = over_tcp(at(&publisher), &format!("{line} HTTP/1.1\r\n{headers}connection: close\r\n\r\n"));
         assert!(!told.to_lowercase().contains("access-control"), "{told}");
         told.get(9..12).unwrap_or_default().to_owned()
     };
@@ -209,35 +209,105 @@ fn p1_connections_are_bounded() {
     drop(held);
 }
 
-/// Only root can act as somebody else, so this part of the rule is proven where tests run as root.
+/// What the feed tells a process of user 65534 with this primary group, and these others.
+fn as_stranger(path: &Path, group: u32, groups: &[u32]) -> std::process::Output {
+    let others: Vec<String> = groups.iter().map(ToString::to_string).collect();
+    let others = if others.is_empty() { "--clear-groups".into() } else { format!("--groups={}", others.join(",")) };
+    Command::new("setpriv")
+        .args(["--reuid=65534", &format!("--regid={group}"), &others])
+        .args(["curl", "--silent", "--max-time", "5", "--unix-socket"])
+        .arg(path)
+        .arg("http://localhost/herd/v1/hello")
+        .stderr(Stdio::null())
+        .output()
+        .expect("this test needs setpriv (util-linux) and curl")
+}
+
+fn open_to(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// Only root can act as somebody else, so these parts of the rule are proven where tests run as root.
+fn is_root(path: &Path) -> bool {
+    std::fs::metadata(path).unwrap().uid() == 0
+}
+
 #[test]
 fn p1_another_user_is_refused_even_when_the_modes_are_opened() {
     let room = Room::new("peer");
     let publisher = room.publisher("api-1.sock", fake());
     let path = room.path("api-1.sock");
-    if std::fs::metadata(&path).unwrap().uid() != 0 {
+    if !is_root(&path) {
         return;
     }
-    for (opened, mode) in [(path.parent().unwrap(), 0o755), (&path, 0o666)] {
-        std::fs::set_permissions(opened, std::fs::Permissions::from_mode(mode)).unwrap();
-    }
-    let as_nobody = Command::new("setpriv")
-        .args([
-            "--reuid=65534",
-            "--regid=65534",
-            "--clear-groups",
-            "curl",
-            "--silent",
-            "--max-time",
-            "5",
-            "--unix-socket",
-        ])
-        .arg(&path)
-        .arg("http://localhost/herd/v1/hello")
-        .stderr(Stdio::null())
-        .output()
-        .expect("this test needs setpriv (util-linux) and curl");
+    open_to(path.parent().unwrap(), 0o755);
+    open_to(&path, 0o666);
+    let as_nobody = as_stranger(&path, 65_534, &[]);
     // The count proves that it did connect. What curl makes of being hung up on depends on the moment.
     assert!(!as_nobody.status.success() && as_nobody.stdout.is_empty(), "{as_nobody:?}");
     assert_eq!(publisher.stats().refused, 1);
+}
+
+const OPERATORS: u32 = 54_321;
+
+fn shared(path: &Path, access: Access) -> std::io::Result<Publisher> {
+    Publisher::start(Listen::Shared { path: path.into(), access }, fake())
+}
+
+#[test]
+fn p1_a_group_reads_by_its_own_right_and_by_nobody_elses() {
+    let room = Room::new("group");
+    let path = room.path("shared/api-1.sock");
+    if !is_root(path.parent().unwrap().parent().unwrap()) {
+        return;
+    }
+    let publisher = shared(&path, Access::default().group(OPERATORS)).unwrap();
+    let of = |path: &Path| (mode(path), std::fs::metadata(path).unwrap().gid());
+    assert_eq!(of(path.parent().unwrap()), (0o750, OPERATORS));
+    assert_eq!(of(&path), (0o660, OPERATORS));
+    // A member by its primary group, and one by another of its groups, which only the kernel can tell.
+    for (group, others) in [(OPERATORS, &[][..]), (65_534, &[OPERATORS])] {
+        let told = as_stranger(&path, group, others);
+        assert!(told.status.success() && told.stdout.starts_with(b"{\"t\":\"hello\""), "{told:?}");
+    }
+    // No member: the kernel keeps it out.
+    assert!(!as_stranger(&path, 65_534, &[]).status.success());
+    assert_eq!(publisher.stats().refused, 0);
+    // Somebody opens the modes: then the kernel's check says nothing any more.
+    open_to(path.parent().unwrap(), 0o755);
+    open_to(&path, 0o666);
+    for others in [&[][..], &[OPERATORS]] {
+        let told = as_stranger(&path, 65_534, others);
+        assert!(!told.status.success() && told.stdout.is_empty(), "{told:?}");
+    }
+    assert_eq!(publisher.stats().refused, 2);
+    assert!(as_stranger(&path, OPERATORS, &[]).status.success());
+}
+
+#[test]
+fn p1_a_group_that_cannot_enter_and_a_mode_for_all_are_refused() {
+    let room = Room::new("unreachable");
+    let directory = room.path("private");
+    std::fs::create_dir(&directory).unwrap();
+    open_to(&directory, 0o700);
+    let own = std::fs::metadata(&directory).unwrap().gid();
+    let refused = |access| shared(&directory.join("api-1.sock"), access).expect_err("it must not start");
+    let error = refused(Access::default().group(own));
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied);
+    assert!(error.to_string().contains(&format!("members of group {own} cannot enter")), "{error}");
+    assert!(error.to_string().contains("chmod g+x"), "{error}");
+    let error = refused(Access::default().mode(0o666));
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    assert!(error.to_string().starts_with("mode 0666 of the feed's socket"), "{error}");
+    // Nothing was left behind.
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
+    open_to(&directory, 0o710);
+    let publisher = shared(&directory.join("api-1.sock"), Access::default().group(own).mode(0o620)).unwrap();
+    assert_eq!(mode(&directory.join("api-1.sock")), 0o620);
+    assert!(fetchable(&publisher));
+}
+
+fn fetchable(publisher: &Publisher) -> bool {
+    let Address::Unix(path) = at(publisher) else { panic!("no socket") };
+    over_unix(path, b"GET /herd/v1/hello HTTP/1.1\r\nconnection: close\r\n\r\n").contains("200 OK")
 }

@@ -16,7 +16,7 @@ use fake::{Fake, Mood};
 use herdfeed::client::{AttachError, Lines, StreamOptions, attach, fetch};
 use herdfeed::server::{Limits, Listen, Publisher};
 use herdfeed::{Address, Line, Outcome};
-use room::Room;
+use room::{Room, at};
 
 fn fast() -> StreamOptions {
     StreamOptions { hz: 20.0, ..StreamOptions::default() }
@@ -43,7 +43,7 @@ async fn a_reader_attaches_and_follows_over_both_kinds_of_socket() {
         let fake = Arc::new(Fake::new(100, 0));
         fake.happen(2);
         let publisher = Publisher::start(listen, Arc::<Fake>::clone(&fake)).unwrap();
-        let mut lines = attach(publisher.address(), &fast()).await.unwrap();
+        let mut lines = attach(at(&publisher), &fast()).await.unwrap();
         let Some(Line::Hello(hello)) = lines.next().await.unwrap() else { panic!("no hello") };
         assert_eq!(hello.process.service, "api");
         assert_eq!(until(&mut lines, seqs).await, [0, 1]);
@@ -63,7 +63,7 @@ async fn a_reader_attaches_and_follows_over_both_kinds_of_socket() {
 async fn fetch_gives_one_whole_snapshot() {
     let room = Room::new("fetch");
     let publisher = room.publisher("api-1.sock", Arc::new(Fake::new(1, 50_000)));
-    let (hello, snapshot) = fetch(publisher.address(), None).await.unwrap();
+    let (hello, snapshot) = fetch(at(&publisher), None).await.unwrap();
     assert_eq!(hello.process.pid, 4711);
     assert_eq!((snapshot.caches.len(), snapshot.caches[0].gate.len()), (1, 50_000));
 }
@@ -73,7 +73,7 @@ async fn a_restart_is_a_bye_then_nobody_then_a_new_stream() {
     let room = Room::new("restart");
     let fake = Arc::new(Fake::new(10, 0));
     let publisher = room.publisher("api-1.sock", Arc::<Fake>::clone(&fake));
-    let address = publisher.address().clone();
+    let address = at(&publisher).clone();
     let mut lines = attach(&address, &fast()).await.unwrap();
     until(&mut lines, |line| matches!(line, Line::Snap { .. }).then_some(())).await;
     drop(publisher);
@@ -93,9 +93,9 @@ async fn sixteen_subscribers_and_no_more() {
     let publisher = room.publisher("api-1.sock", Arc::new(Fake::new(10, 0)));
     let mut streams = Vec::new();
     for _ in 0..16 {
-        streams.push(attach(publisher.address(), &fast()).await.unwrap());
+        streams.push(attach(at(&publisher), &fast()).await.unwrap());
     }
-    let error = attach(publisher.address(), &fast()).await.unwrap_err();
+    let error = attach(at(&publisher), &fast()).await.unwrap_err();
     assert!(matches!(error, AttachError::Http { status: 503, .. }), "{error}");
     assert!(error.to_string().contains("every stream is taken"), "{error}");
     for lines in &mut streams {
@@ -110,11 +110,11 @@ async fn a_source_that_panics_is_an_error_and_not_the_end() {
     let fake = Arc::new(Fake::new(10, 0));
     let publisher = room.publisher("api-1.sock", Arc::<Fake>::clone(&fake));
     fake.set_mood(Mood::Panics);
-    let error = fetch(publisher.address(), None).await.unwrap_err();
+    let error = fetch(at(&publisher), None).await.unwrap_err();
     assert!(matches!(error, AttachError::Http { status: 500, .. }), "{error}");
     assert!(publisher.stats().source_panics >= 1);
     fake.set_mood(Mood::Fine);
-    fetch(publisher.address(), None).await.unwrap();
+    fetch(at(&publisher), None).await.unwrap();
 }
 
 #[tokio::test]
@@ -140,7 +140,7 @@ async fn dropping_a_publisher_does_not_wait_for_a_reader_that_does_not_read() {
     let limits = Limits { farewell: Duration::from_millis(50), ..Limits::default() };
     let listen = Listen::Unix(room.path("api-1.sock"));
     let publisher = Publisher::start_within(listen, Arc::new(Fake::new(10, 200_000)), limits).unwrap();
-    let lines = attach(publisher.address(), &fast()).await.unwrap();
+    let lines = attach(at(&publisher), &fast()).await.unwrap();
     while publisher.stats().lines_sent < 3 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

@@ -133,7 +133,7 @@ impl From<TargetError> for Failed {
     fn from(error: TargetError) -> Self {
         let code = match error {
             TargetError::Address { .. } => 2,
-            TargetError::NoSuchPid { .. } | TargetError::Nothing => NO_TARGET,
+            TargetError::Dead { .. } | TargetError::NoSuchPid { .. } | TargetError::Nothing => NO_TARGET,
         };
         Self::Told(code, error.to_string())
     }

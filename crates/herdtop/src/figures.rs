@@ -126,7 +126,21 @@ pub fn time_of_day(unix_us: u64) -> String {
 /// that a long-lived line stands still.
 pub fn since(start_unix_us: u64, now_unix_us: u64) -> String {
     let age = now_unix_us.saturating_sub(start_unix_us);
-    if age < 60_000_000 { format!("for {}", seconds(age)) } else { format!("since {}", time_of_day(start_unix_us)) }
+    match age {
+        0..1_000_000 => "just now".to_owned(),
+        1_000_000..60_000_000 => format!("for {}", seconds(age)),
+        _ => format!("since {}", time_of_day(start_unix_us)),
+    }
+}
+
+/// When a thing of one moment happened: how long ago while it is young, then the time of day.
+pub fn ago(at_unix_us: u64, now_unix_us: u64) -> String {
+    let age = now_unix_us.saturating_sub(at_unix_us);
+    match age {
+        0..1_000_000 => "just now".to_owned(),
+        1_000_000..60_000_000 => format!("{} ago", seconds(age)),
+        _ => format!("at {}", time_of_day(at_unix_us)),
+    }
 }
 
 #[cfg(test)]
@@ -184,7 +198,10 @@ mod tests {
     #[test]
     fn a_young_fact_has_an_age_and_an_old_one_a_time() {
         let start = 45_667_000_000;
+        assert_eq!(since(start, start + 400_000), "just now");
         assert_eq!(since(start, start + 3_400_000), "for 3s");
         assert_eq!(since(start, start + 61_000_000), "since 12:41:07");
+        assert_eq!(ago(start, start + 3_400_000), "3s ago");
+        assert_eq!(ago(start, start + 61_000_000), "at 12:41:07");
     }
 }

@@ -22,6 +22,7 @@ pub mod controls;
 pub mod demo;
 pub mod figures;
 pub mod filter;
+pub mod glossary;
 pub mod keymap;
 pub mod link;
 pub mod model;

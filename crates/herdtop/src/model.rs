@@ -7,6 +7,7 @@
 pub mod deploy;
 pub mod log;
 pub mod look;
+pub mod pulse;
 pub mod recent;
 pub mod target;
 pub mod timeline;
@@ -19,7 +20,7 @@ use crate::controls::ControlBinding;
 use crate::filter::Filter;
 use crate::msg::TargetId;
 use crate::rows::{RowId, SortKey};
-use crate::verdict::Finding;
+use crate::verdict::{Finding, Memory};
 
 pub use log::{Entry, Log, Occurrence};
 pub use look::{Colors, GlyphSet, Look};
@@ -164,6 +165,8 @@ pub enum KeyDisplay {
 pub struct Model {
     /// The time, as the last tick told it.
     pub now: Now,
+    /// When the last tick was, on our monotonic clock.
+    pub ticked_us: u64,
     /// What is learned, always live.
     pub live: World,
     /// The held picture, if any.
@@ -180,6 +183,8 @@ pub struct Model {
     pub keys: KeyDisplay,
     /// What is wrong, most severe first.
     pub findings: Vec<Finding>,
+    /// What was found a moment ago, so that the verdict stands still.
+    pub memory: Memory,
     /// The finding in the verdict line.
     pub finding: usize,
     /// Extra keys.

@@ -184,6 +184,8 @@ impl Shell {
     }
 
     fn tick(&mut self) {
+        // What has arrived counts before anybody is said to be silent.
+        self.heard();
         self.take(Msg::Tick(clock::read()));
         self.show_controls();
     }

@@ -25,6 +25,13 @@ pub enum TargetError {
         /// Why.
         error: AddressError,
     },
+    /// The process with this id is dead: it left its socket behind, or no process has this id.
+    Dead {
+        /// The id.
+        pid: u32,
+        /// Those that live and have a feed.
+        found: Vec<Found>,
+    },
     /// No process with this id has a feed.
     NoSuchPid {
         /// The id.
@@ -40,14 +47,16 @@ impl fmt::Display for TargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Address { word, error } => write!(f, "{}: {error}", crate::text::clean(word)),
+            Self::Dead { pid, found } => {
+                write!(f, "process {pid} is not running (any more); {}", instead(found))
+            }
             Self::NoSuchPid { pid, found } => {
-                write!(f, "process {pid} has no feed that this user may read")?;
-                let names: Vec<String> = found.iter().map(name_of).collect();
-                if names.is_empty() {
-                    write!(f, "; {}", places())
-                } else {
-                    write!(f, "; there are: {}", names.join(", "))
-                }
+                write!(
+                    f,
+                    "process {pid} has no feed that this user may read: it must call herdcache::serve_feed, and herdtop must \
+                     run as its user; {}",
+                    instead(found)
+                )
             }
             Self::Nothing => write!(
                 f,
@@ -61,6 +70,15 @@ impl fmt::Display for TargetError {
 }
 
 impl std::error::Error for TargetError {}
+
+/// What to do when a process id names nothing.
+fn instead(found: &[Found]) -> String {
+    let names: Vec<String> = found.iter().map(name_of).collect();
+    if names.is_empty() {
+        return places();
+    }
+    format!("these have a feed: {}; `herdtop` without a name watches them all", crate::text::clean(&names.join(", ")))
+}
 
 fn places() -> String {
     let beside = socket::default_path("SERVICE");
@@ -118,11 +136,33 @@ fn is_alive(address: &Address) -> bool {
 
 fn address(word: &str) -> Result<Address, TargetError> {
     if let Ok(pid) = word.parse::<u32>() {
-        let found = socket::discover();
+        // A socket that a dead process left behind would be tried for ever.
+        let (found, dead): (Vec<Found>, Vec<Found>) =
+            socket::discover().into_iter().partition(|found| is_alive(&found.address));
         let mine = found.iter().find(|found| found.pid == Some(pid)).map(|found| found.address.clone());
-        return mine.ok_or(TargetError::NoSuchPid { pid, found });
+        let is_dead = dead.iter().any(|found| found.pid == Some(pid)) || !runs(pid);
+        return mine.ok_or(if is_dead {
+            TargetError::Dead { pid, found }
+        } else {
+            TargetError::NoSuchPid { pid, found }
+        });
     }
     word.parse().map_err(|error| TargetError::Address { word: word.to_owned(), error })
+}
+
+/// Whether a process has this id; where that cannot be asked the answer is yes.
+fn runs(pid: u32) -> bool {
+    #[cfg(unix)]
+    {
+        // An id that is no process id names none. A process of another user runs too: it only may not be touched.
+        let id = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+        id.is_some_and(|id| rustix::process::test_kill_process(id) != Err(rustix::io::Errno::SRCH))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = pid;
+        true
+    }
 }
 
 #[cfg(test)]
@@ -152,12 +192,32 @@ mod tests {
         assert!(!is_alive(&Address::Unix(path)));
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_process_id_that_no_process_has_is_told_as_dead() {
+        assert!(runs(std::process::id()));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = child.id();
+        child.wait().unwrap();
+        assert!(!runs(pid) && !runs(u32::MAX) && !runs(0));
+        let error = Targets::parse(&words(&[&pid.to_string()])).unwrap_err();
+        assert!(matches!(error, TargetError::Dead { pid: dead, .. } if dead == pid), "{error:?}");
+    }
+
     #[test]
     fn an_error_says_what_to_do() {
         let error = Targets::parse(&words(&["https://a:1"])).unwrap_err().to_string();
         assert!(error.starts_with("https://a:1: the feed speaks no TLS: use a tunnel"), "{error}");
         let error = TargetError::NoSuchPid { pid: 9, found: vec![] };
         assert!(error.to_string().contains("looked for sockets in "));
+        let found =
+            || vec![Found { address: Address::Unix("/run/a.sock".into()), service: "api".into(), pid: Some(7) }];
+        let error = TargetError::NoSuchPid { pid: 9, found: found() }.to_string();
+        assert!(error.contains("serve_feed, and herdtop must run as its user; these have a feed: api-7"), "{error}");
+        let error = TargetError::Dead { pid: 9, found: found() }.to_string();
+        let expected =
+            "process 9 is not running (any more); these have a feed: api-7; `herdtop` without a name watches them all";
+        assert_eq!(error, expected);
         assert!(TargetError::Nothing.to_string().contains("serve_feed"));
     }
 }

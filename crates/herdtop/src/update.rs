@@ -30,22 +30,31 @@ pub fn update(model: &mut Model, msg: Msg) -> Option<Command> {
 }
 
 /// Judges the world anew and lets rows settle; to be called once after a batch of messages.
+///
+/// The live world is judged also while the picture is held: what is remembered of it must not stand still.
 pub fn settle(model: &mut Model) {
     rows::hold(model);
+    let found = verdict::findings(&model.live, model.now);
+    let judged = model.memory.settle(found, &model.live, model.now);
+    if model.paused.is_some() {
+        return;
+    }
     let chosen = model.findings.get(model.finding).cloned();
     let followed = model.finding > 0;
-    model.findings = verdict::findings(model.world(), model.shown_now());
+    model.findings = judged;
     // The first finding is always the worst one; another that was chosen stays chosen while it lasts.
     let place = chosen.filter(|_| followed).and_then(|old| model.findings.iter().position(|f| f.is_same(&old)));
     model.finding = place.unwrap_or(0);
 }
 
 fn tick(model: &mut Model, now: crate::clock::Now) {
-    model.now = now;
+    let gap_us = now.since_us(model.ticked_us);
+    (model.now, model.ticked_us) = (now, now.mono_us);
     if model.note.as_ref().is_some_and(|(_, at)| now.since_us(*at) > NOTE_US) {
         model.note = None;
     }
     feed::forget(model);
+    feed::listen(model, gap_us);
     settle(model);
 }
 

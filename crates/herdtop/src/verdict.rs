@@ -3,7 +3,7 @@
 //! A pure function from what was learned to a list of findings, most severe
 //! first. It believes the conditions that the engines report, adds what only the
 //! counters' differences, the gates or several processes together show, and
-//! never says more than these figures hold.
+//! never says more than these figures hold. [`Memory`] keeps the list still.
 
 mod conditions;
 mod counters;
@@ -11,58 +11,31 @@ mod cures;
 mod finding;
 mod links;
 mod loads;
+mod memory;
+mod origin;
+mod protection;
+mod scene;
 
-pub use finding::{Finding, Kind};
+pub use finding::{Finding, Kind, Standing};
+pub use memory::Memory;
 
-use herdfeed::{CacheConfig, CacheSnapshot, GateSnapshot, Measure, Severity};
+use herdfeed::{Measure, Severity};
 
 use crate::clock::Now;
-use crate::model::{Target, World};
-
-/// Judgements look back this far.
-const WINDOW_US: u64 = 10_000_000;
-
-/// One cache of one process, with what a judgement needs around it.
-struct Scene<'a> {
-    now: Now,
-    target: &'a Target,
-    cache: &'a CacheSnapshot,
-    config: Option<&'a CacheConfig>,
-    gate: Option<&'a GateSnapshot>,
-}
-
-impl Scene<'_> {
-    fn is_off(&self, measure: Measure) -> bool {
-        self.cache.off.contains(&measure)
-    }
-
-    /// Whether stale values may be answered; unknown settings count as no.
-    fn has_stale_cover(&self) -> bool {
-        self.config.is_some_and(|config| config.stale_ms > 0) && !self.is_off(Measure::Stale)
-    }
-
-    fn limit(&self) -> u64 {
-        self.gate.map_or(0, |gate| gate.limit)
-    }
-}
+use crate::model::World;
+use scene::Scene;
 
 /// Everything that is wrong or worth knowing, most severe first, one for each kind and subject.
 pub fn findings(world: &World, now: Now) -> Vec<Finding> {
-    let mut found = Vec::new();
+    let mut found = links::judge(world, now);
     for target in &world.targets {
-        found.extend(links::judge(target, now));
-        let caches = target.caches();
-        for cache in caches {
-            let scene = Scene {
-                now,
-                target,
-                cache,
-                config: target.cache_config(&cache.name),
-                gate: target.gates().iter().find(|gate| gate.name == cache.gate),
-            };
+        for cache in target.caches() {
+            let scene = Scene::of(target, cache, now);
             found.extend(conditions::judge(&scene));
+            found.extend(protection::judge(&scene));
             found.extend(counters::judge(&scene, &found));
             found.extend(loads::judge(&scene, &found));
+            found.extend(origin::silence(&scene));
         }
     }
     found.extend(counters::capacity(world));
@@ -79,11 +52,21 @@ fn merged(found: Vec<Finding>) -> Vec<Finding> {
             None => merged.push(finding),
         }
     }
-    merged.sort_by(|a, b| a.rank().cmp(&b.rank()).then_with(|| a.subject.cmp(&b.subject)));
+    order(&mut merged);
     merged
+}
+
+/// Most severe first.
+fn order(findings: &mut [Finding]) {
+    findings.sort_by(|a, b| a.rank().cmp(&b.rank()).then_with(|| a.subject.cmp(&b.subject)));
 }
 
 /// The worst severity among the findings.
 pub fn worst(findings: &[Finding]) -> Option<Severity> {
     findings.iter().map(|finding| finding.severity).max()
+}
+
+/// The names of these measures, the one whose absence hurts most first.
+pub fn by_weight(measures: &[Measure]) -> impl Iterator<Item = &'static str> {
+    cures::BY_WEIGHT.into_iter().filter(|measure| measures.contains(measure)).map(cures::measure)
 }

@@ -37,7 +37,7 @@ fn without_single_flight_and_permits_it_melts_and_with_them_it_heals() {
 
     tmux.key("F");
     tmux.key("P");
-    tmux.wait("the measures off", |screen| screen.contains("off: singleflight permits"));
+    tmux.wait("the measures off", |screen| screen.contains("off: single-flight, permits"));
     tmux.wait_for("F single-flight ◌");
     tmux.wait("a stampede", |screen| parallel_loads(screen) >= 100);
 

@@ -49,8 +49,19 @@ fn calm(_mono_us: u64) -> Snapshot {
 
 fn rejecting(mono_us: u64) -> Snapshot {
     let mut snapshot = calm(mono_us);
+    // 1,000 a second: the condition holds by the counters too.
+    snapshot.caches[0].outcomes[Outcome::Rejected] += mono_us / 1_000;
+    snapshot.caches[0].rejections[RejectReason::QueueFull] += mono_us / 1_000;
     let fact = Fact::Rejecting { per_s: 118, reason: RejectReason::QueueFull };
     snapshot.caches[0].conditions = vec![script::condition(Severity::Critical, "users", fact)];
+    snapshot
+}
+
+/// The condition is still active, but nobody was refused since.
+fn rejected(mono_us: u64) -> Snapshot {
+    let mut snapshot = rejecting(mono_us);
+    snapshot.caches[0].outcomes[Outcome::Rejected] = 500;
+    snapshot.caches[0].rejections[RejectReason::QueueFull] = 500;
     snapshot
 }
 
@@ -73,7 +84,10 @@ fn json_is_one_document_with_every_target_and_the_verdict() {
     assert_eq!(target["snapshot"]["caches"][0]["outcomes"]["hit"], 990);
     let finding = &document["verdict"][0];
     assert_eq!([&finding["kind"], &finding["severity"]], ["rejecting", "critical"]);
-    assert_eq!(finding["what"], "118/s queue_full");
+    let what = finding["what"].as_str().unwrap();
+    // Told of now, not of when the condition was last true; the distance of the two looks is a real one.
+    assert!(what.ends_with("/s queue_full") && what != "118/s queue_full", "{what}");
+    assert_eq!(finding["standing"], "holds");
     assert_eq!(finding["since_unix_us"], script::START.unix_us);
     assert_eq!(finding["targets"][0], "shop-4711");
 }
@@ -99,8 +113,10 @@ fn text_is_a_short_report() {
 #[test]
 fn fail_on_ends_with_4_from_its_severity_up() {
     let (calm, warn, critical) = (process(calm), process(unprotected), process(rejecting));
+    let over = process(rejected);
     for (process, limit, code) in [
         (&calm, "warn", 0),
+        (&over, "warn", 0),
         (&warn, "warn", 4),
         (&warn, "critical", 0),
         (&critical, "warn", 4),
@@ -137,7 +153,9 @@ fn usage_and_missing_targets_have_their_own_codes() {
     ] {
         assert_eq!(herdtop(words).status.code(), Some(2), "{words:?}");
     }
-    assert_eq!(herdtop(&["--once", "4294967295"]).status.code(), Some(3));
+    let dead = herdtop(&["--once", "4294967295"]);
+    assert_eq!(dead.status.code(), Some(3));
+    assert!(text(&dead.stderr).contains("process 4294967295 is not running (any more)"), "{}", text(&dead.stderr));
 }
 
 #[test]

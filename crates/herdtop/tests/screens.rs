@@ -37,6 +37,23 @@ fn disconnected() {
     shoot("disconnected", &script::disconnected());
 }
 
+/// One of two processes is stopped, the other's origin hangs and its permits are off.
+#[test]
+fn silent() {
+    let mut script = script::calm();
+    for _ in 0..14 {
+        script.silence(250_000);
+        let snapshot = &mut script.services[1].snapshot;
+        snapshot.mono_us += 250_000;
+        let cache = &mut snapshot.caches[0];
+        cache.outcomes[herdfeed::Outcome::Hit] += 900;
+        cache.off = vec![herdfeed::Measure::Permits, herdfeed::Measure::Early];
+        (cache.origin_active, cache.flights_active) = (37, 37);
+        script.tell(1);
+    }
+    shoot("silent", &script);
+}
+
 #[test]
 fn paused() {
     shoot("paused", &script::paused());
@@ -84,6 +101,9 @@ fn pages() {
     script.press("?");
     insta::assert_snapshot!("help_100x30", script.text(100, 30));
     insta::assert_snapshot!("help_80x24", script.text(80, 24));
+    script.press("G");
+    insta::assert_snapshot!("help_words_100x30", script.text(100, 30));
+    insta::assert_snapshot!("help_words_80x24", script.text(80, 24));
     script.send(Msg::Key(Key::Esc));
     script.press("w");
     insta::assert_snapshot!("findings_100x30", script.text(100, 30));

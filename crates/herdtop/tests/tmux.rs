@@ -148,6 +148,8 @@ fn a_server_that_dies_and_comes_back_is_followed() {
     scene.tmux.key("?");
     scene.tmux.wait_for("this help");
     scene.tmux.key("Escape");
+    // A letter right behind Escape would be read as one key with Alt.
+    scene.tmux.wait("closed help", |screen| !screen.contains("this help"));
     let again = Fake::new(script::hello("shop", 4711, "boot-2"), Box::new(busy));
     scene.publisher = Some(again.publish(&scene.socket));
     scene.process = again;

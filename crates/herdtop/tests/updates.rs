@@ -152,7 +152,7 @@ fn findings_are_walked_with_n_and_a_chosen_one_stays_chosen() {
     assert_eq!(script.model.findings.len(), 3);
     script.press("n");
     let chosen = script.model.findings[script.model.finding].kind;
-    script.pass(4, |_| {});
+    script.pass(4, everyday);
     assert_eq!(script.model.findings[script.model.finding].kind, chosen);
     script.press("nn");
     assert_eq!(script.model.finding, 0);
@@ -207,13 +207,66 @@ fn losses_are_on_screen() {
 }
 
 #[test]
-fn a_late_feed_is_on_screen() {
+fn a_late_feed_is_on_screen_and_a_silent_one_is_not_up() {
     let mut script = script::calm();
     assert!(!script.text(100, 30).contains("lag"));
-    script.silence(4_200_000);
+    script.silence(1_500_000);
+    let late = script.text(100, 30);
+    assert!(late.contains("2/2 up  lag 1.50s api-10") && late.contains("late 1.50s"), "{late}");
+    assert!(late.contains("8.0k req/s"), "{late}");
+    assert_eq!(script.model.findings, []);
+
+    script.silence(2_700_000);
+    let silent = script.text(100, 30);
+    assert!(silent.contains("0/2 up  lag 4.20s api-10") && silent.contains("silent 4s"), "{silent}");
+    assert!(!silent.contains("8.0k req/s") && !silent.contains("4.0k"), "what it said last is not now: {silent}");
+    let told: Vec<_> = script.model.findings.iter().map(|f| (f.kind, f.severity, f.what.as_str())).collect();
+    assert_eq!(told, [(Kind::Silent, Severity::Warn, "no word for 4s"); 2]);
+}
+
+/// One of two falls silent: the sums hold the other only, until it speaks again.
+#[test]
+fn a_silent_process_is_not_summed_and_comes_back() {
+    let mut script = script::calm();
+    let hold = |script: &mut Script| {
+        for _ in 0..12 {
+            script.silence(250_000);
+            everyday(&mut script.services[1].snapshot);
+            script.services[1].snapshot.mono_us += 250_000;
+            script.tell(1);
+        }
+    };
+    hold(&mut script);
     let text = script.text(100, 30);
-    assert!(text.contains("lag 4.20s api-10") && text.contains("late 4.20s"), "{text}");
-    assert!(script.model.findings.iter().any(|f| f.what == "silent for 4s"));
+    assert!(text.contains("1/2 up") && text.contains(" 4.0k req/s"), "{text}");
+    assert!(!text.contains("db api-101"), "its gate is not counted: {text}");
+    script.services[0].snapshot.mono_us += 3_000_000;
+    script.tell(0);
+    script.pass(12, everyday);
+    let text = script.text(100, 30);
+    assert!(text.contains("2/2 up") && text.contains("8.0k req/s"), "{text}");
+    let told: Vec<String> =
+        script.model.live.log.entries().map(rows::events::told).map(|t| format!("{} {}", t.kind, t.figures)).collect();
+    assert!(told.iter().any(|line| line.starts_with("silent ")), "{told:?}");
+    assert!(told.contains(&"heard again after 3s".to_owned()), "{told:?}");
+}
+
+#[test]
+fn a_held_picture_falls_not_silent_and_a_program_that_slept_blames_nobody() {
+    let mut script = script::calm();
+    script.press(" ");
+    let held = script.text(100, 30);
+    script.silence(9_000_000);
+    let body = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(body(&held), body(&script.text(100, 30)));
+    assert!(script.text(100, 30).contains("2/2 up"));
+    script.press(" ");
+    assert!(script.text(100, 30).contains("0/2 up"), "live they are silent");
+
+    let mut script = script::calm();
+    script.sleep(script.model.now.plus_us(60_000_000));
+    assert_eq!(script.model.findings, []);
+    assert!(script.text(100, 30).contains("2/2 up"));
 }
 
 fn any_key() -> impl Strategy<Value = Key> {

@@ -32,7 +32,7 @@ fn serve(args: ServeArgs) -> Ended {
         let shop = Shop::bind(settings).await?;
         let address = shop.address()?;
         // The feed has a thread of its own and a dashboard may be refused it: the shop sells all the same.
-        let feed = herdcache::serve_feed("shop");
+        let feed = herdcache::Feed::builder("shop").version(env!("CARGO_PKG_VERSION")).start();
         let mut out = io::stdout().lock();
         writeln!(out, "shop: listening on http://{address} ({protection})")?;
         match feed.as_ref().map(herdcache::Feed::address) {

@@ -32,7 +32,7 @@ use crate::key::Key;
 use crate::measures::Policy;
 use crate::request::Request;
 use crate::runtime;
-use crate::store::Store;
+use crate::tags::Epoch;
 
 /// One read.
 pub(super) struct Get<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, Q: ?Sized, L> {
@@ -56,6 +56,14 @@ enum Stage<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> {
 enum Attempt {
     First,
     Second,
+}
+
+/// How a caller stands to the flight that it waited for.
+#[derive(Clone, Copy, Debug)]
+struct Standing {
+    role: FlightRole,
+    attempt: Attempt,
+    epoch: Epoch,
 }
 
 impl<'a, K, V, E, Q, L> Get<'a, K, V, E, Q, L>
@@ -114,7 +122,7 @@ where
         if policy.has(Measure::Early) && refresh_early(clock::exact(), soft, stamps.load_ns, beta, unit) {
             if let Some(load) = self.load.take() {
                 let (stored, start) = (Stored::Value(Arc::clone(entry)), |cx| load.start(cx));
-                self.core.refresh(self.key, &stored, FlightTrigger::Early, policy, start);
+                let _ = self.core.refresh(self.key, Some(&stored), FlightTrigger::Early, policy, start);
             }
         }
     }
@@ -132,7 +140,7 @@ where
         let reason = match self.load.take() {
             Some(load) => {
                 let start = |cx| load.start(cx);
-                self.core.refresh(self.key, &stored, FlightTrigger::Stale, policy, start).reason()
+                self.core.refresh(self.key, Some(&stored), FlightTrigger::Stale, policy, start).reason()
             }
             None => StaleReason::Revalidating,
         };
@@ -238,7 +246,7 @@ where
         let Poll::Ready(ended) = wait.poll(cx) else {
             return Poll::Pending;
         };
-        let role = wait.role();
+        let seen = Standing { role: wait.role(), attempt, epoch: wait.epoch() };
         let Stage::Waiting(wait, _) = std::mem::replace(&mut self.stage, Stage::Done) else {
             return Poll::Pending;
         };
@@ -247,7 +255,7 @@ where
             return Poll::Pending;
         };
         match ended {
-            Ended::Landed => self.landed(request, &flight, (role, attempt), now, cx),
+            Ended::Landed => self.landed(request, &flight, seen, now, cx),
             Ended::Soft(entry) => Poll::Ready(Ok(Some(self.serve_old(request, entry, StaleReason::SoftTimeout)))),
             Ended::Limit(limit) => Poll::Ready(refuse(request, GetError::WaitTimeout { limit })),
             Ended::NoTimers => {
@@ -262,11 +270,15 @@ where
         &mut self,
         request: Request<'a>,
         flight: &Flight<K, V, E>,
-        (role, attempt): (FlightRole, Attempt),
+        seen: Standing,
         now: Moment,
         cx: &mut Context<'_>,
     ) -> Poll<Got<V, E>> {
-        let outcome = match role {
+        // W2: a tag of what was loaded was invalidated before this caller joined: it is not the answer.
+        if flight.is_cut_off_for(seen.epoch) && self.load.is_some() {
+            return self.board(request, None, Attempt::Second, cx);
+        }
+        let outcome = match seen.role {
             FlightRole::Leader => Outcome::Loaded,
             FlightRole::Waiter => Outcome::Coalesced,
         };
@@ -291,7 +303,7 @@ where
             Some(Landing::Closed) => self.instead(request, previous, StaleReason::Rejected, GetError::Closed),
             Some(Landing::Orphaned) | None => {
                 // S8: the runtime that carried the flight ended. One more try, by whoever still has a loader.
-                if attempt == Attempt::First && self.load.is_some() {
+                if seen.attempt == Attempt::First && self.load.is_some() {
                     return self.board(request, flight.reserve(), Attempt::Second, cx);
                 }
                 let failure = Failure::Contract { what: "the runtime that carried this load has ended" };

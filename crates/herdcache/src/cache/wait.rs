@@ -17,6 +17,7 @@ use crate::freshness::Freshness;
 use crate::key::Key;
 use crate::request::Request;
 use crate::runtime;
+use crate::tags::Epoch;
 
 /// One caller among the waiters of a flight. Dropped, it gives up its place.
 pub(super) struct Wait<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> {
@@ -27,6 +28,8 @@ pub(super) struct Wait<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 's
     role: FlightRole,
     waker: Known,
     began: Moment,
+    /// How many invalidations of tags there had been when it joined.
+    epoch: Epoch,
     /// Absent for most waiters: the flight's own limits suffice.
     timers: Option<Box<Timers>>,
 }
@@ -96,7 +99,8 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
             FlightRole::Leader => Known::Older,
             FlightRole::Waiter => Known::Newest,
         };
-        Self { core, seat: Some(seat), slot, role, waker, began, timers: Timers::new(Limits { soft, ..limits }) }
+        let epoch = core.epoch();
+        Self { core, seat: Some(seat), slot, role, waker, began, epoch, timers: Timers::new(Limits { soft, ..limits }) }
     }
 
     pub(super) fn role(&self) -> FlightRole {
@@ -107,6 +111,14 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
     pub(super) fn may_be_over(&self) -> bool {
         let landed = self.seat.as_ref().is_none_or(|(_, flight)| flight.landing().is_some());
         landed || self.timers.is_some()
+    }
+
+    pub(super) fn epoch(&self) -> Epoch {
+        match self.role {
+            // The load began after its leader came.
+            FlightRole::Leader => Epoch::default(),
+            FlightRole::Waiter => self.epoch,
+        }
     }
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ended<V>> {

@@ -23,7 +23,7 @@ use crate::error::Failure;
 use crate::flight::{Flight, Landing, Leash, Serves};
 use crate::gate::Place;
 use crate::key::Key;
-use crate::loaded::Loaded;
+use crate::loaded::{Loaded, What};
 use crate::origin::call::{self, Call, Errands, Part, Ticket, Within, may_poll_in_place};
 use crate::origin::{AnyOrigin, BatchFuture};
 use crate::runtime;
@@ -311,14 +311,21 @@ fn serve<K, V: Send + Sync + 'static, E>(flights: &[Arc<Flight<K, V, E>>], task:
     }
 }
 
-/// The call's one word: a value if it brought any.
+/// The call's one word: a value if it brought any, else a confirmation, else an absence.
 fn result_of<V, E>(end: &BatchEnd<V, E>) -> OriginResult {
-    match end {
-        Ok(parts) if parts.iter().flatten().any(|loaded| loaded.value.is_some()) => OriginResult::Value,
-        Ok(parts) if parts.iter().any(Option::is_some) => OriginResult::Absent,
-        Err(Failure::Panicked { .. }) => OriginResult::Panicked,
-        Ok(_) | Err(_) => OriginResult::Error,
-    }
+    let parts = match end {
+        Ok(parts) => parts,
+        Err(Failure::Panicked { .. }) => return OriginResult::Panicked,
+        Err(_) => return OriginResult::Error,
+    };
+    let words = parts.iter().flatten().map(|loaded| match loaded.what {
+        What::Value(_) => OriginResult::Value,
+        What::NotModified => OriginResult::NotModified,
+        What::Absent => OriginResult::Absent,
+    });
+    let told = [OriginResult::Value, OriginResult::NotModified, OriginResult::Absent];
+    // A reply that names none of its keys is none.
+    told.into_iter().find(|word| words.clone().any(|other| other == *word)).unwrap_or(OriginResult::Error)
 }
 
 /// Keeps a panic of the application's code from those whom it does not concern.

@@ -17,14 +17,13 @@ use tokio::runtime::Handle;
 
 use super::Core;
 use super::land::Ending;
-use super::write::Written;
+use super::write::{LoadedBy, Written};
 use crate::clock::{self, Moment, nanos};
-use crate::entry::Stored;
 use crate::error::Failure;
 use crate::flight::{Flight, Landing};
 use crate::gate::{Admission, Place};
 use crate::key::Key;
-use crate::loaded::Loaded;
+use crate::loaded::{Loaded, What};
 use crate::origin::call::{self, Call, Errands, Part, Ticket, Within, may_poll_in_place};
 use crate::origin::{LoadContext, LoadFuture};
 use crate::runtime;
@@ -116,7 +115,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// What the loader is told. Clones the key.
     pub(super) fn context(&self) -> LoadContext<K, V> {
         let flight = &self.flight;
-        LoadContext::new(flight.key.clone(), flight.trigger, flight.cause, Arc::clone(&self.call))
+        // A held flight begins after a change of its key: what was there before is nothing to compare with.
+        let previous = if flight.is_held() { None } else { flight.previous_entry() };
+        LoadContext::new(flight.key.clone(), flight.trigger, flight.cause, previous, Arc::clone(&self.call))
     }
 
     fn fly_in_place(self, ticket: Ticket, now: Moment, start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>) {
@@ -272,27 +273,35 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 return self.core.fail(&self.flight, failure, FlightEnd::Failed);
             }
         };
-        let absent = loaded.value.is_none();
-        self.call.ended(if absent { OriginResult::Absent } else { OriginResult::Value });
+        let (result, fine) = match loaded.what {
+            What::Value(_) => (OriginResult::Value, FlightEnd::Loaded),
+            What::Absent => (OriginResult::Absent, FlightEnd::Absent),
+            What::NotModified => (OriginResult::NotModified, FlightEnd::NotModified),
+        };
+        self.call.ended(result);
         let Some(claim) = self.core.claim(&self.flight) else {
             // Came after the flight's end: counted, never stored.
             self.core.account.discards.add(DiscardReason::TooOld);
             return None;
         };
-        let stored = self.core.stored(&loaded, self.flight.policy, now, now.saturating_sub(self.call.started()));
-        let end = match self.core.write_back(&self.flight, &stored, loaded.keep) {
-            Written::Stored if absent => FlightEnd::Absent,
-            Written::Stored => FlightEnd::Loaded,
+        let keep = loaded.keep;
+        let took_ns = now.saturating_sub(self.call.started());
+        let load = LoadedBy { took_ns, previous: self.flight.previous_entry() };
+        let Some(stored) = self.core.stored(loaded, self.flight.policy, now, &load) else {
+            let failure = Failure::Contract { what: "a loader answered not modified, but had been given no value" };
+            return Some(self.core.fail_claimed(claim, failure, FlightEnd::Failed));
+        };
+        Some(match self.core.write_back(&self.flight, &stored, keep, now) {
+            Written::Stored => claim.with(stored.into(), fine),
             Written::Discarded(reason) => {
                 self.core.account.discards.add(reason);
-                FlightEnd::Discarded
+                claim.with(stored.into(), FlightEnd::Discarded)
             }
-        };
-        let landing = match stored {
-            Stored::Value(entry) => Landing::Value(entry),
-            Stored::Absent(_) => Landing::Absent,
-        };
-        Some(claim.with(landing, end))
+            Written::Older(newer) => {
+                self.core.account.discards.add(DiscardReason::OlderVersion);
+                claim.with(newer.into(), FlightEnd::Discarded)
+            }
+        })
     }
 
     /// Ends a flight whose load could not even be made.

@@ -233,6 +233,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             deadline: now.saturating_add(nanos(self.settings.flight_deadline)),
             policy,
             home: runtime::here().map_or(0, |(_, number)| number),
+            epoch: self.leavings.tags.now(),
         }))
     }
 }

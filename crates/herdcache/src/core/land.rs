@@ -70,7 +70,17 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         failure: Failure<E>,
         end: FlightEnd,
     ) -> Option<Ending<'a, K, V, E, S>> {
-        let claim = self.claim(flight)?;
+        Some(self.fail_claimed(self.claim(flight)?, failure, end))
+    }
+
+    /// The same for who has claimed the flight's end already.
+    pub(super) fn fail_claimed<'a>(
+        &'a self,
+        claim: Claim<'a, K, V, E, S>,
+        failure: Failure<E>,
+        end: FlightEnd,
+    ) -> Ending<'a, K, V, E, S> {
+        let flight = claim.flight;
         let key = flight.key.clone();
         let now = clock::exact();
         let _vigil = Vigil::open();
@@ -84,7 +94,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
         // Callers from now on find the key cooling, not a flight that is over.
         shard.set_aside(flight);
-        Some(claim.with(Landing::Failed(failure), end))
+        claim.with(Landing::Failed(failure), end)
     }
 
     /// S7: the flight's limit has passed. Its key is free from here on; its load may still run.

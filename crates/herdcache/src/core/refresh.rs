@@ -27,16 +27,19 @@ enum Opened<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store
     Full,
 }
 
-/// What a request to refresh led to.
+/// What a request to refresh led to. See [`ReadThrough::refresh`](crate::ReadThrough::refresh).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refreshing {
+#[must_use = "a refresh that was skipped is nobody else's duty"]
+pub enum Refreshing {
+    /// A load has been started in the background.
+    Started,
     /// A refresh, or another load of the key, is under way.
     UnderWay,
-    /// E1: the key cools; skipped.
+    /// The key's last load failed a moment ago; skipped.
     Cooling,
-    /// G2: no permit of the refresh share was free; skipped, the next read tries again.
+    /// No permit of the gate's refresh share was free; skipped.
     NoPermit,
-    /// S6: the cache has its largest number of flights.
+    /// S6: the cache has as many flights as it may have; skipped.
     Full,
     /// The cache was shut down.
     Closed,
@@ -46,7 +49,7 @@ impl Refreshing {
     /// Why the stale value that asked for it is answered.
     pub(crate) fn reason(self) -> StaleReason {
         match self {
-            Self::UnderWay => StaleReason::Revalidating,
+            Self::Started | Self::UnderWay => StaleReason::Revalidating,
             Self::Cooling => StaleReason::Cooling,
             Self::NoPermit | Self::Full | Self::Closed => StaleReason::Rejected,
         }
@@ -58,7 +61,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     pub(crate) fn refresh<Q>(
         self: &Arc<Self>,
         key: &Q,
-        stored: &Stored<V>,
+        stored: Option<&Stored<V>>,
         trigger: FlightTrigger,
         policy: Policy,
         start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
@@ -67,15 +70,20 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let stamps = stored.stamps();
-        if stamps.is_cooling(clock::coarse()) {
+        if self.cools(key, stored) {
             self.account.refreshes.add(RefreshResult::SkippedCooling);
             return Refreshing::Cooling;
         }
         if self.is_closed() {
             return Refreshing::Closed;
         }
-        let Some(claim) = stamps.claim_refresh() else { return Refreshing::UnderWay };
+        let claim = match stored {
+            Some(stored) => match stored.stamps().claim_refresh() {
+                None => return Refreshing::UnderWay,
+                claim => claim,
+            },
+            None => None,
+        };
         let ticket = if policy.has(Measure::Permits) {
             self.gate.enter_background(PermitClass::Refresh).map(|permit| Ticket::Permit { _permit: permit })
         } else {
@@ -88,9 +96,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         match self.open_refresh(key, stored, trigger, policy) {
             Opened::Pilot(pilot) => {
                 // From here on the flight gives the claim back, when it lands.
-                claim.hand_over();
+                if let Some(claim) = claim {
+                    claim.hand_over();
+                }
                 pilot.fly_behind(ticket, start);
-                Refreshing::UnderWay
+                Refreshing::Started
             }
             Opened::Busy => Refreshing::UnderWay,
             Opened::Full => {
@@ -100,11 +110,24 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
     }
 
+    /// E1: whether a load of the key has to wait for its cooling to end.
+    fn cools<Q>(&self, key: &Q, stored: Option<&Stored<V>>) -> bool
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ?Sized,
+    {
+        if let Some(stored) = stored {
+            return stored.stamps().is_cooling(clock::coarse());
+        }
+        let hash = self.hash(key);
+        self.table.lock(hash).cooling.check(hash, key, clock::exact()).is_some()
+    }
+
     /// Registers the refresh, unless the key is being loaded already or the table is full.
     fn open_refresh<Q>(
         self: &Arc<Self>,
         key: &Q,
-        stored: &Stored<V>,
+        stored: Option<&Stored<V>>,
         trigger: FlightTrigger,
         policy: Policy,
     ) -> Opened<K, V, E, S>
@@ -115,7 +138,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let Some(place) = self.table.reserve(self.settings.max_flights) else { return Opened::Full };
         let hash = self.hash(key);
         let flight = self.flight(key.to_owned(), hash, (trigger, None), policy, clock::exact());
-        flight.set_previous(Some(stored.clone()));
+        flight.set_previous(stored.cloned());
         let opened = {
             let _vigil = Vigil::open();
             let mut shard = self.table.lock(hash);

@@ -21,12 +21,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         self.store.settle();
         let now = clock::exact();
         self.expire_overdue(now);
-        self.table.sweep(now);
+        self.table.each_shard(|shard| shard.cooling.sweep(now));
         self.look_around(now);
         let account = &self.account;
         let (begun, outcomes) = account.requests();
         let off = self.measures.off();
         let flights = self.live(now);
+        let (entries, negatives) = self.store.len();
         let protection = if off.is_empty() { ProtectionLevel::Process } else { ProtectionLevel::Observe };
         CacheSnapshot {
             name: self.name.clone(),
@@ -52,8 +53,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             origin_results: account.origin_results.read(),
             origin_active: account.origin_active.load(Relaxed),
             origin_abandoned: account.origin_abandoned.load(Relaxed),
-            entries: self.store.len(),
+            entries,
             capacity: self.settings.capacity,
+            negatives,
+            negative_capacity: self.store.room().negatives,
             removals: account.removals.read(),
             invalidations: account.invalidations.load(Relaxed),
             warmup: account.warmth.read(),

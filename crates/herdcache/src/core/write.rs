@@ -7,7 +7,6 @@ use std::borrow::Borrow;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 use herdfeed::{DiscardReason, Measure};
 
@@ -15,39 +14,80 @@ use super::Core;
 use crate::clock::{self, Moment, nanos};
 use crate::entry::{Entry, Stamps, Stored};
 use crate::flight::{Doom, Flight};
-use crate::freshness::Bounds;
+use crate::freshness::{Bounds, Freshness};
 use crate::graveyard::Vigil;
+use crate::kept::Kept;
 use crate::key::Key;
-use crate::loaded::{Keep, Loaded};
+use crate::loaded::{Keep, Loaded, What};
+use crate::marks::{MOST_TAGS, Marks};
 use crate::measures::Policy;
 use crate::store::Store;
+use crate::tags::{Epoch, Tags};
 
 /// What became of a load's value.
-pub(super) enum Written {
+pub(super) enum Written<V: Send + Sync + 'static> {
     Stored,
     Discarded(DiscardReason),
+    /// A newer version is there, and is what callers get.
+    Older(Stored<V>),
 }
 
+/// The load that brought a value.
+pub(super) struct LoadedBy<'a, V: Send + Sync + 'static> {
+    /// How long it took, in nanoseconds; 0 if the application wrote the value itself.
+    pub(super) took_ns: u64,
+    /// The value that the load may have confirmed.
+    pub(super) previous: Option<&'a Arc<Entry<V>>>,
+}
+
+/// A value that has less freshness left than this when it arrives is taken for stale.
+const NEARLY: Moment = 1_000_000;
+
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
-    /// The store's form of a loaded value that arrived at `born`.
-    pub(super) fn stored(&self, loaded: &Loaded<V>, policy: Policy, born: Moment, load_ns: u64) -> Stored<V> {
+    /// The store's form of a loaded value that arrived at `now`; `None` if it confirms a value that there is not.
+    pub(super) fn stored(
+        &self,
+        loaded: Loaded<V>,
+        policy: Policy,
+        now: Moment,
+        load: &LoadedBy<'_, V>,
+    ) -> Option<Stored<V>> {
         let ttl = loaded.ttl(&self.settings.ttl, self.settings.negative_ttl);
+        let born = now.saturating_sub(nanos(loaded.source_age));
         let jitter = if policy.has(Measure::Jitter) { self.settings.jitter } else { 0.0 };
         let bounds = Bounds::new(born, &ttl, jitter, fastrand::f64());
-        let stamps = Stamps::new(born, load_ns, bounds);
+        let (value, mut marks) = match loaded.what {
+            What::Value(value) => (Some(value), loaded.marks),
+            What::Absent => (None, loaded.marks),
+            What::NotModified => {
+                let confirmed = load.previous?;
+                (Some(Arc::clone(&confirmed.value)), Marks::or(loaded.marks, confirmed.stamps.marks()))
+            }
+        };
+        if let Some(marks) = &mut marks {
+            marks.number();
+        }
+        let stamps = Stamps::new(born, load.took_ns, bounds, marks);
         // R1: what arrives stale, or nearly so, is not refreshed at every read.
-        if ttl.fresh_for < Duration::from_millis(1) {
-            stamps.cool_until(born.saturating_add(nanos(self.settings.cooling_base)));
+        if bounds.soft <= now.saturating_add(NEARLY) {
+            stamps.cool_until(now.saturating_add(nanos(self.settings.cooling_base)));
         }
-        match &loaded.value {
-            Some(value) => Stored::Value(Arc::new(Entry { value: Arc::clone(value), stamps })),
+        Some(match value {
+            Some(value) => Stored::Value(Arc::new(Entry { value, stamps })),
             None => Stored::Absent(Arc::new(stamps)),
-        }
+        })
     }
 
     /// W1: stores what a flight brought, if it may still be stored, and ends the key's cooling.
-    pub(super) fn write_back(&self, flight: &Arc<Flight<K, V, E>>, stored: &Stored<V>, keep: Keep) -> Written {
+    pub(super) fn write_back(
+        &self,
+        flight: &Arc<Flight<K, V, E>>,
+        stored: &Stored<V>,
+        keep: Keep,
+        now: Moment,
+    ) -> Written<V> {
         let key = flight.key.clone();
+        let tagged = Tagged::new(stored, &key);
         let _vigil = Vigil::open();
         let mut shard = self.table.lock(flight.hash);
         if let Some(doom) = flight.doomed() {
@@ -62,9 +102,35 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             return Written::Discarded(DiscardReason::Invalidated);
         }
         shard.cooling.end(flight.hash, &flight.key);
+        let overtaken = self.leavings.tags.invalidated(stored.stamps().tags());
+        if overtaken > flight.epoch {
+            flight.cut_off(overtaken);
+            return Written::Discarded(DiscardReason::Invalidated);
+        }
         match keep {
             Keep::DoNotStore => Written::Discarded(DiscardReason::DoNotStore),
             Keep::Store => {
+                if let Some(reason) = unfit(stored, now) {
+                    return Written::Discarded(reason);
+                }
+                if let Some(newer) = self.newer(&key, stored, now) {
+                    // R1: the next read would find the same lagging source.
+                    newer.stamps().cool_until(now.saturating_add(nanos(self.settings.cooling_base)));
+                    return Written::Older(newer);
+                }
+                if flight.is_outpaced() {
+                    stored.stamps().mark_stale(now);
+                }
+                // Listed before it is stored: an invalidation of a tag from here on finds the key, and waits for this lock.
+                let overtaken = tagged.map_or(Epoch::default(), |tagged| tagged.admit(&self.leavings.tags));
+                if overtaken > flight.epoch {
+                    // Its tag was invalidated between the look and the listing.
+                    if let Some(marks) = stored.stamps().marks() {
+                        self.leavings.tags.leave(marks);
+                    }
+                    flight.cut_off(overtaken);
+                    return Written::Discarded(DiscardReason::Invalidated);
+                }
                 self.store.put(key, stored.clone());
                 shard.outrun(flight);
                 Written::Stored
@@ -72,18 +138,38 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
     }
 
+    /// What is stored under the key, if it is of a newer version and may still be answered.
+    fn newer(&self, key: &K, stored: &Stored<V>, now: Moment) -> Option<Stored<V>> {
+        let version = stored.stamps().marks()?.version?;
+        let there = self.store.get(key)?;
+        let newer = there.stamps().marks()?.version? > version;
+        (newer && there.stamps().judge(now) <= Freshness::Stale).then_some(there)
+    }
+
     /// The application's own value: newer than every load in progress.
-    pub(crate) fn insert(&self, key: K, loaded: &Loaded<V>) {
+    pub(crate) fn insert(&self, key: K, loaded: Loaded<V>) {
         let hash = self.hash(&key);
-        let stored = self.stored(loaded, self.measures.read(), clock::exact(), 0);
+        let (now, keep) = (clock::exact(), loaded.keep);
+        let load = LoadedBy { took_ns: 0, previous: None };
+        let stored = self.stored(loaded, self.measures.read(), now, &load);
+        let fit = stored.filter(|stored| keep == Keep::Store && unfit(stored, now).is_none());
+        let tagged = fit.as_ref().and_then(|stored| Tagged::new(stored, &key));
         let _vigil = Vigil::open();
         let mut shard = self.table.lock(hash);
         shard.doom(hash, &key, Doom::NewerWrite);
         shard.cooling.end(hash, &key);
-        match loaded.keep {
-            Keep::Store => self.store.put(key, stored),
-            Keep::DoNotStore => self.store.remove(&key),
+        // What cannot be stored leaves the key as it would be without it: unknown.
+        let Some(stored) = &fit else {
+            return self.store.remove(&key);
+        };
+        if self.newer(&key, stored, now).is_some() {
+            self.account.discards.add(DiscardReason::OlderVersion);
+            return;
         }
+        if let Some(tagged) = tagged {
+            tagged.admit(&self.leavings.tags);
+        }
+        self.store.put(key, stored.clone());
     }
 
     /// W1: forgets the key, and every load of it that is in progress.
@@ -100,4 +186,30 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         shard.cooling.end(hash, key);
         self.store.remove(key);
     }
+}
+
+/// An entry's tags and its key, to be listed; made before any lock is taken, since it clones the key.
+struct Tagged<'a, K: 'static> {
+    marks: &'a Marks,
+    key: Arc<Kept<K>>,
+}
+
+impl<'a, K: Clone> Tagged<'a, K> {
+    fn new<V: Send + Sync + 'static>(stored: &'a Stored<V>, key: &K) -> Option<Self> {
+        let marks = stored.stamps().marks().filter(|marks| !marks.tags.is_empty())?;
+        Some(Self { marks, key: Arc::new(Kept::new(key.clone())) })
+    }
+
+    fn admit(self, tags: &Tags<K>) -> Epoch {
+        tags.admit(self.marks, &self.key)
+    }
+}
+
+/// Why a value may not be stored at all.
+fn unfit<V: Send + Sync + 'static>(stored: &Stored<V>, now: Moment) -> Option<DiscardReason> {
+    let stamps = stored.stamps();
+    if stamps.tags().len() > MOST_TAGS {
+        return Some(DiscardReason::Oversize);
+    }
+    (stamps.judge(now) == Freshness::Expired).then_some(DiscardReason::TooOld)
 }

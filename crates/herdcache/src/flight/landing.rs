@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use herdfeed::RejectReason;
 
-use crate::entry::Entry;
+use crate::entry::{Entry, Stored};
 use crate::error::Failure;
 
 /// The one result of a flight, shared by all who waited.
@@ -23,4 +23,13 @@ pub(crate) enum Landing<V: Send + Sync + 'static, E> {
     Closed,
     /// The runtime that carried the flight ended; somebody on another one may take over.
     Orphaned,
+}
+
+impl<V: Send + Sync + 'static, E> From<Stored<V>> for Landing<V, E> {
+    fn from(stored: Stored<V>) -> Self {
+        match stored {
+            Stored::Value(entry) => Self::Value(entry),
+            Stored::Absent(_) => Self::Absent,
+        }
+    }
 }

@@ -94,11 +94,11 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Table<K, V, E> {
         self.flights.load(SeqCst)
     }
 
-    /// Has every shard forget failures that no longer count.
-    pub(crate) fn sweep(&self, now: Moment) {
+    /// Locks shard after shard for `visit`, which must be short.
+    pub(crate) fn each_shard(&self, visit: impl Fn(&mut Shard<K, V, E>)) {
         for shard in &self.shards {
             let _vigil = Vigil::open();
-            shard.lock().cooling.sweep(now);
+            visit(&mut shard.lock());
         }
     }
 
@@ -187,6 +187,30 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
         for flight in &row.beside {
             flight.doom(doom);
         }
+    }
+
+    /// W2: what loads of this key bring that have begun may be from before now.
+    pub(crate) fn outpace<Q: Eq + ?Sized>(&self, hash: u64, key: &Q)
+    where
+        K: Borrow<Q>,
+    {
+        let Some(row) = self.row(hash, key) else { return };
+        row.current.iter().chain(&row.beside).filter(|flight| !flight.is_held()).for_each(|flight| flight.outpace());
+    }
+
+    /// L5: supersedes every load that began before `moment`, and ends all cooling.
+    pub(crate) fn doom_all(&mut self, moment: Moment) {
+        for row in &mut self.rows {
+            row.beside.extend(row.current.take_if(|current| !current.is_held() && current.started <= moment));
+            if let Some(held) = row.current.iter().find(|current| current.is_held()) {
+                held.outdate();
+            }
+            row.beside
+                .iter()
+                .filter(|flight| flight.started <= moment)
+                .for_each(|flight| flight.doom(Doom::Invalidated));
+        }
+        self.cooling.clear();
     }
 
     /// L5: a load has been stored; loads of its key that opened before it may not be stored over it.

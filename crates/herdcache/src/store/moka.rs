@@ -9,10 +9,10 @@ use foldhash::fast::RandomState;
 use moka::notification::RemovalCause as Notice;
 use moka::sync::Cache;
 
-use super::kept::{Kept, Probe};
 use super::{Leaving, Leavings, Store};
 use crate::entry::Stored;
 use crate::graveyard::Vigil;
+use crate::kept::{Kept, Probe};
 
 /// moka with our hasher, no TTL of its own, and a listener that only classes what leaves.
 pub(crate) struct MokaStore<K: 'static, V: Send + Sync + 'static>(Cache<Kept<K>, Stored<V>, RandomState>);
@@ -24,7 +24,7 @@ where
 {
     const NAME: &'static str = "moka";
 
-    fn new(capacity: u64, hasher: RandomState, leavings: Arc<Leavings>) -> Self {
+    fn new(capacity: u64, hasher: RandomState, leavings: Arc<Leavings<K>>) -> Self {
         let keys = hasher.clone();
         let listener = move |key: Arc<Kept<K>>, stored: Stored<V>, notice: Notice| {
             let leaving = match notice {
@@ -72,7 +72,6 @@ where
         self.0.run_pending_tasks();
     }
 
-    #[cfg(feature = "lab")]
     fn each(&self, visit: &mut dyn FnMut(&K, &Stored<V>)) {
         for (key, stored) in &self.0 {
             if let Some(key) = key.key() {

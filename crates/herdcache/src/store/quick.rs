@@ -25,10 +25,10 @@ impl<K, V: Send + Sync + 'static> Lifecycle<K, Stored<V>> for Collect {
 }
 
 /// quick_cache with our hasher and exact causes.
-pub(crate) struct QuickStore<K, V: Send + Sync + 'static> {
+pub(crate) struct QuickStore<K: 'static, V: Send + Sync + 'static> {
     entries: Cache<K, Stored<V>, UnitWeighter, RandomState, Collect>,
     keys: RandomState,
-    leavings: Arc<Leavings>,
+    leavings: Arc<Leavings<K>>,
 }
 
 impl<K, V> Store<K, V> for QuickStore<K, V>
@@ -38,7 +38,7 @@ where
 {
     const NAME: &'static str = "quick_cache";
 
-    fn new(capacity: u64, hasher: RandomState, leavings: Arc<Leavings>) -> Self {
+    fn new(capacity: u64, hasher: RandomState, leavings: Arc<Leavings<K>>) -> Self {
         let items = usize::try_from(capacity).unwrap();
         // One shard: the capacity is exact, which is what a test of the seam wants.
         let options = OptionsBuilder::new().estimated_items_capacity(items).weight_capacity(capacity).shards(1).build();
@@ -78,7 +78,6 @@ where
 
     fn settle(&self) {}
 
-    #[cfg(feature = "lab")]
     fn each(&self, visit: &mut dyn FnMut(&K, &Stored<V>)) {
         for (key, stored) in self.entries.iter() {
             visit(&key, &stored);

@@ -14,13 +14,13 @@ use crate::ttl::Ttl;
 struct Rig<S> {
     store: S,
     account: Arc<Account>,
-    leavings: Arc<Leavings>,
+    leavings: Arc<Leavings<u64>>,
     hasher: foldhash::fast::RandomState,
 }
 
 fn rig<S: Store<u64, u64>>(capacity: u64) -> Rig<S> {
     let account = Arc::new(Account::new());
-    let leavings = Arc::new(Leavings { account: Arc::clone(&account), ghosts: Ghosts::default() });
+    let leavings = Arc::new(Leavings::new(Arc::clone(&account)));
     let hasher = foldhash::fast::RandomState::default();
     Rig { store: S::new(capacity, hasher.clone(), Arc::clone(&leavings)), account, leavings, hasher }
 }
@@ -28,7 +28,7 @@ fn rig<S: Store<u64, u64>>(capacity: u64) -> Rig<S> {
 fn value(value: u64, age_ms: u64) -> Stored<u64> {
     let born = clock::exact() - age_ms * 1_000_000;
     let bounds = Bounds::new(born, &Ttl::fresh_for(std::time::Duration::from_millis(100)), 0.0, 0.0);
-    Stored::Value(Arc::new(Entry { value: Arc::new(value), stamps: Stamps::new(born, 0, bounds) }))
+    Stored::Value(Arc::new(Entry { value: Arc::new(value), stamps: Stamps::new(born, 0, bounds, None) }))
 }
 
 /// L1: every entry leaves once, under the cause that is true of it.

@@ -116,7 +116,10 @@ impl fmt::Display for AttachError {
             Self::NotFound { .. } => {
                 f.write_str("there is no such socket or host: check the address, and that the service has its feed on")
             }
-            Self::Permission { .. } => f.write_str("this user may not read it: run as the service's user, or as root"),
+            Self::Permission { .. } => f.write_str(
+                "this user may not read it: run as the service's user, as a member of the group that it shares its \
+                 socket with, or as root",
+            ),
             Self::Timeout { limit, .. } => {
                 write!(f, "no answer within {limit:?}: is the process stopped, or the tunnel down?")
             }

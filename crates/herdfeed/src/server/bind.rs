@@ -1,7 +1,7 @@
 //! Making the place where a publisher listens, safely.
 //!
-//! A socket lies in a directory that only this user (or root) can change, is
-//! readable by its owner alone, and replaces only a dead socket of ours.
+//! A socket lies in a directory that only this user (or root) can change, is for
+//! its owner and at most one named group, and replaces only a dead socket of ours.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -9,7 +9,11 @@ use std::path::{Path, PathBuf};
 
 use crate::address::Address;
 use crate::server::Listen;
+use crate::server::access::Circle;
+#[cfg(unix)]
+use crate::server::directory::{give_to_group, prepare};
 use crate::server::door::Door;
+use crate::server::peers::Peers;
 
 /// A place to accept connections, not yet part of a runtime.
 #[derive(Debug)]
@@ -22,8 +26,8 @@ pub(super) enum Listener {
 /// What binding gives.
 #[derive(Debug)]
 pub(super) struct Bound {
-    pub(super) listener: Listener,
-    pub(super) address: Address,
+    pub(super) listener: Option<Listener>,
+    pub(super) address: Option<Address>,
     pub(super) door: Door,
     /// Removes the socket's file when dropped.
     pub(super) file: Option<SocketFile>,
@@ -32,7 +36,10 @@ pub(super) struct Bound {
 /// Binds where `listen` says.
 pub(super) fn bind(listen: Listen) -> io::Result<Bound> {
     match listen {
-        Listen::Unix(path) => bind_unix(&path),
+        Listen::Unix(path) => bind_unix(&path, Circle::Owner),
+        Listen::Shared { path, access } => bind_unix(&path, access.circle()?),
+        // Nobody comes through this door: a mounted feed has one of its own.
+        Listen::Nowhere => Ok(Bound { listener: None, address: None, door: Door::Unix(Peers::Owner), file: None }),
         Listen::Tcp { address, token } => {
             let door = match (address.ip().is_loopback(), token) {
                 (true, token) => Door::Loopback(token),
@@ -44,7 +51,7 @@ pub(super) fn bind(listen: Listen) -> io::Result<Bound> {
             listener.set_nonblocking(true)?;
             let bound = listener.local_addr()?;
             let address = Address::Tcp { host: bound.ip().to_string(), port: bound.port() };
-            Ok(Bound { listener: Listener::Tcp(listener), address, door, file: None })
+            Ok(Bound { listener: Some(Listener::Tcp(listener)), address: Some(address), door, file: None })
         }
     }
 }
@@ -62,52 +69,47 @@ fn because(error: &io::Error, what: &str) -> io::Error {
 }
 
 #[cfg(not(unix))]
-fn bind_unix(_: &Path) -> io::Result<Bound> {
+fn bind_unix(_: &Path, _: Circle) -> io::Result<Bound> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no Unix sockets: use TCP on 127.0.0.1"))
 }
 
 #[cfg(unix)]
-fn bind_unix(path: &Path) -> io::Result<Bound> {
-    use std::os::unix::fs::PermissionsExt;
+fn bind_unix(path: &Path, circle: Circle) -> io::Result<Bound> {
     use std::os::unix::net::UnixListener;
 
     let shown = Address::Unix(path.to_owned());
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    prepare(directory).map_err(|error| because(&error, &format!("cannot use the directory of {shown}")))?;
+    prepare(directory, circle).map_err(|error| because(&error, &format!("cannot use the directory of {shown}")))?;
     remove_dead(path).map_err(|error| because(&error, &format!("cannot make {shown}")))?;
     let listener = UnixListener::bind(path).map_err(|error| because(&error, &format!("cannot listen on {shown}")))?;
     let file = SocketFile::new(path.to_owned())?;
-    // Until this line the directory and the check of every peer's user keep strangers out.
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    share(path, circle).map_err(|error| because(&error, &format!("cannot share {shown}")))?;
     listener.set_nonblocking(true)?;
-    Ok(Bound { listener: Listener::Unix(listener), address: shown, door: Door::Unix, file: Some(file) })
+    let peers = match circle {
+        Circle::Owner => Peers::Owner,
+        Circle::Group { id, .. } => {
+            // Whoever came before the file had its mode was judged by another one, and may come again.
+            while listener.accept().is_ok() {}
+            Peers::Group { id, file: path.to_owned() }
+        }
+    };
+    let listener = Some(Listener::Unix(listener));
+    Ok(Bound { listener, address: Some(shown), door: Door::Unix(peers), file: Some(file) })
 }
 
-/// Makes the directory if it is missing, and checks that no stranger can change it.
+/// Gives the socket's file its group and mode.
 #[cfg(unix)]
-fn prepare(directory: &Path) -> io::Result<()> {
-    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+fn share(path: &Path, circle: Circle) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
 
-    let denied = |text: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
-    let mut meta = std::fs::symlink_metadata(directory)?;
-    if meta.is_symlink() {
-        // Root's links are part of the system, as /tmp on macOS; anybody else's may lead anywhere.
-        if meta.uid() != 0 {
-            return denied("it is a symbolic link: name the directory itself");
+    let mode = match circle {
+        Circle::Owner => 0o600,
+        Circle::Group { id, mode } => {
+            give_to_group(path, id)?;
+            mode
         }
-        meta = std::fs::metadata(directory)?;
-    }
-    // An administrator may let a group make sockets in a directory of root's, such as /run/herdcache.
-    let strangers = if meta.uid() == 0 { 0o002 } else { 0o022 };
-    let sticky = meta.mode() & 0o1000 != 0;
-    if ![crate::socket::own_uid(), 0].contains(&meta.uid()) {
-        return denied("it belongs to another user: choose a directory of your own (HERDCACHE_SOCKET)");
-    }
-    if meta.mode() & strangers != 0 && !sticky {
-        return denied("others can write to it: remove that right (chmod go-w), or choose another (HERDCACHE_SOCKET)");
-    }
-    Ok(())
+    };
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
 }
 
 /// Removes a socket of ours that nobody listens on any more; refuses anything else.

@@ -9,17 +9,21 @@ use hyper::http::request::Parts;
 use hyper::{Method, Uri};
 
 use crate::server::answer::Refusal;
+use crate::server::peers::Peers;
 use crate::token::Token;
 
 /// Who may ask.
 #[derive(Debug)]
 pub(super) enum Door {
-    /// A Unix socket: peers were checked when they connected.
-    Unix,
+    /// A Unix socket: these peers were let in when they connected.
+    Unix(Peers),
     /// Loopback TCP.
     Loopback(Option<Token>),
     /// TCP that other machines reach. A page cannot know the token, so any `Host` will do.
     Reachable(Token),
+    /// Within the application's own server, which has decided who gets this far and by which name it is called.
+    #[cfg(feature = "mount")]
+    Mounted(Option<Token>),
 }
 
 impl Door {
@@ -29,7 +33,9 @@ impl Door {
             return Err(Refusal::Origin);
         }
         match self {
-            Self::Unix => {}
+            Self::Unix(_) => {}
+            #[cfg(feature = "mount")]
+            Self::Mounted(token) => token.as_ref().map_or(Ok(()), |token| check_token(&request.headers, token))?,
             Self::Loopback(token) => {
                 check_host(request)?;
                 token.as_ref().map_or(Ok(()), |token| check_token(&request.headers, token))?;
@@ -71,12 +77,6 @@ fn check_token(headers: &HeaderMap, token: &Token) -> Result<(), Refusal> {
     if token.matches(secret) && presented.next().is_none() { Ok(()) } else { Err(Refusal::Token) }
 }
 
-/// Whether the user at the other end of a Unix socket may read: this user, or root.
-#[cfg(unix)]
-pub(super) fn may_read(peer: u32, own: u32) -> bool {
-    peer == own || peer == 0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,7 +112,7 @@ mod tests {
     fn p1_web_pages_and_writers_are_refused_at_every_door() {
         let token = Token::new(SECRET).unwrap();
         let bearer = format!("Bearer {SECRET}");
-        for door in [Door::Unix, Door::Loopback(None), Door::Reachable(token)] {
+        for door in [Door::Unix(Peers::Owner), Door::Loopback(None), Door::Reachable(token)] {
             let good = [("host", "localhost"), ("authorization", bearer.as_str())];
             let page = [good[0], good[1], ("origin", "http://localhost")];
             assert_eq!(judge(&door, "GET", "/", &good), Ok(()));
@@ -137,12 +137,5 @@ mod tests {
         assert_eq!(judge(&door, "GET", "/", &twice), Err(Refusal::Token));
         // The token is asked for before the method: a stranger learns nothing of what is served.
         assert_eq!(judge(&door, "POST", "/", &[]), Err(Refusal::Token));
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn p1_only_this_user_and_root_may_read() {
-        assert!(may_read(1000, 1000) && may_read(0, 1000));
-        assert!(!may_read(1001, 1000) && !may_read(1000, 0));
     }
 }

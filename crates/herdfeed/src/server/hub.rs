@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hyper::body::Bytes;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+use crate::hello::CacheConfig;
 use crate::line::Line;
 use crate::server::account::{Account, count};
-use crate::server::door::Door;
 use crate::server::fit::{lines_of, text_of};
 use crate::server::limits::{Limits, SHARED_FOR};
 use crate::server::past::Past;
@@ -46,11 +46,12 @@ pub(super) struct Hub {
     source: Arc<dyn Source>,
     pub(super) limits: Limits,
     pub(super) account: Arc<Account>,
-    pub(super) door: Door,
     /// The moment from which every subscriber's ticks are counted, so that equal cadences coincide.
     pub(super) epoch: Instant,
     view: Mutex<Option<Arc<View>>>,
     past: Mutex<Past>,
+    /// A subscriber has left.
+    left: Notify,
     phase: watch::Receiver<Phase>,
 }
 
@@ -59,17 +60,16 @@ impl Hub {
         source: Arc<dyn Source>,
         limits: Limits,
         account: Arc<Account>,
-        door: Door,
         phase: watch::Receiver<Phase>,
     ) -> Self {
         Self {
             source,
             limits,
             account,
-            door,
             epoch: Instant::now(),
             view: Mutex::default(),
             past: Mutex::default(),
+            left: Notify::new(),
             phase,
         }
     }
@@ -95,6 +95,14 @@ impl Hub {
         let line = Line::Hello(Box::new(hello));
         // A hello beyond the limit would need thousands of caches; its reader then lacks their settings only.
         Ok(text_of(&line, &self.account).unwrap_or_else(|| bare_hello(line)))
+    }
+
+    /// The caches whose keys the application keeps hashed.
+    pub(super) fn hashed(&self) -> Result<Vec<String>, SourcePanicked> {
+        let hello = self.ask(Source::hello)?;
+        // Whatever does not say that keys are readable keeps them hashed.
+        let hashed = |cache: &CacheConfig| !matches!(cache.keys.as_str(), "plain" | "function");
+        Ok(hello.caches.into_iter().filter(hashed).map(|cache| cache.name).collect())
     }
 
     pub(super) fn events(&self, since: u64, most: usize) -> Result<Batch, SourcePanicked> {
@@ -127,6 +135,13 @@ impl Hub {
         lines.into_iter().filter_map(|line| text_of(&Line::Past(line), &self.account)).collect()
     }
 
+    /// Waits until no subscriber is left.
+    pub(super) async fn all_left(&self) {
+        while self.account.subscribers.load(Ordering::Relaxed) > 0 {
+            self.left.notified().await;
+        }
+    }
+
     /// A seat for one more subscriber, if there is one.
     pub(super) fn seat(self: &Arc<Self>) -> Option<Seat> {
         let most = self.limits.subscribers as u64;
@@ -142,6 +157,7 @@ pub(super) struct Seat(pub(super) Arc<Hub>);
 impl Drop for Seat {
     fn drop(&mut self) {
         self.0.account.subscribers.fetch_sub(1, Ordering::Relaxed);
+        self.0.left.notify_one();
     }
 }
 

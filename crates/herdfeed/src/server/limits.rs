@@ -7,6 +7,7 @@ use std::time::Duration;
 pub struct Limits {
     /// The most open connections; the rest are turned away with 503. Default 64.
     /// More cost memory, fewer lock out readers when one of them misbehaves.
+    /// A mounted feed answers as many requests at once.
     pub connections: usize,
     /// The most streams at once; the rest get 503. Default 16.
     pub subscribers: usize,

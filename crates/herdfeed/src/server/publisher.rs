@@ -11,6 +11,8 @@ use crate::server::account::{Account, PublisherStats};
 use crate::server::bind::{Bound, SocketFile, bind};
 use crate::server::hub::{Hub, Phase};
 use crate::server::limits::Limits;
+#[cfg(feature = "mount")]
+use crate::server::mount::{Guard, Inside, Mount};
 use crate::server::serve::serve;
 use crate::server::{Listen, Source};
 
@@ -40,17 +42,20 @@ use crate::server::{Listen, Source};
 /// # #[cfg(unix)] std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
 /// # let path = folder.join("api.sock"); // a service takes herdfeed::socket::default_path("api")
 /// let publisher = Publisher::start(Listen::Unix(path), Arc::new(Quiet))?;
-/// assert!(publisher.address().to_string().ends_with("api.sock"));
+/// assert!(publisher.address().is_some_and(|address| address.to_string().ends_with("api.sock")));
 /// # drop(publisher);
 /// # std::fs::remove_dir_all(&folder)?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Publisher {
-    address: Address,
+    address: Option<Address>,
     account: Arc<Account>,
     phase: watch::Sender<Phase>,
     thread: Option<JoinHandle<()>>,
+    // Weak: the source may not outlive the thread that asks it.
+    #[cfg(feature = "mount")]
+    inside: Inside,
     _file: Option<SocketFile>,
 }
 
@@ -74,19 +79,38 @@ impl Publisher {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
         let (phase, watched) = watch::channel(Phase::Open);
         let account = Arc::new(Account::default());
-        let shared = Arc::clone(&account);
+        let hub = {
+            // The hub reads the clock of the runtime that it will live on.
+            let _clock = runtime.enter();
+            Arc::new(Hub::new(source, limits, Arc::clone(&account), watched))
+        };
+        #[cfg(feature = "mount")]
+        let inside = Inside::new(&hub, runtime.handle().clone());
         let thread = std::thread::Builder::new().name("herdfeed".into()).spawn(move || {
-            runtime.block_on(async {
-                let hub = Arc::new(Hub::new(source, limits, shared, door, watched));
-                serve(listener, hub).await;
-            });
+            runtime.block_on(serve(listener, Arc::new(door), hub));
         })?;
-        Ok(Self { address, account, phase, thread: Some(thread), _file: file })
+        Ok(Self {
+            address,
+            account,
+            phase,
+            thread: Some(thread),
+            #[cfg(feature = "mount")]
+            inside,
+            _file: file,
+        })
     }
 
-    /// Where readers attach.
-    pub fn address(&self) -> &Address {
-        &self.address
+    /// Where readers attach; `None` if it listens [nowhere](Listen::Nowhere).
+    pub fn address(&self) -> Option<&Address> {
+        self.address.as_ref()
+    }
+
+    /// The feed as a service for the application's own HTTP server, beside whatever it listens on.
+    ///
+    /// It answers as long as this publisher lives, then 503.
+    #[cfg(feature = "mount")]
+    pub fn mount(&self, guard: Guard) -> Mount {
+        Mount::new(guard, self.inside.clone())
     }
 
     /// What it has done so far.

@@ -1,5 +1,6 @@
 //! The accept loop and its connections.
 
+use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::server::account::count;
 use crate::server::bind::Listener;
+use crate::server::door::Door;
 use crate::server::hub::Hub;
 use crate::server::limits::HEAD;
 use crate::server::patience::Patience;
@@ -27,26 +29,42 @@ const TURNED_AWAY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: a
     content-length: 33\r\nconnection: close\r\n\r\n{\"error\":\"too many connections\"}\n";
 
 /// Serves until the publisher closes.
-pub(super) async fn serve(listener: Listener, hub: Arc<Hub>) {
-    let Ok(listener) = Accepting::from_std(listener) else {
-        return count(&hub.account.accept_errors);
-    };
+pub(super) async fn serve(listener: Option<Listener>, door: Arc<Door>, hub: Arc<Hub>) {
     let mut connections = JoinSet::new();
-    let accepting = async {
-        loop {
-            if let Ok(link) = listener.accept().await {
-                welcome(link, &hub, &mut connections);
-            } else {
-                count(&hub.account.accept_errors);
-                sleep(ACCEPT_PAUSE).await;
-            }
+    match listener.map(Accepting::from_std).transpose() {
+        Ok(Some(listener)) => {
+            let accepting = accept_all(&listener, &door, &hub, &mut connections);
+            race(race(hub.closing(), keep_past(&hub)), accepting).await;
         }
+        Ok(None) => {
+            race(hub.closing(), keep_past(&hub)).await;
+        }
+        Err(_) => return count(&hub.account.accept_errors),
+    }
+    let all_gone = async {
+        while connections.join_next().await.is_some() {}
+        // Streams of a mounted feed have no connection here.
+        hub.all_left().await;
     };
-    race(race(hub.closing(), keep_past(&hub)), accepting).await;
-    drop(listener);
-    let all_gone = async { while connections.join_next().await.is_some() {} };
     // Whoever has not taken its farewell by then loses it.
     let _ = timeout(hub.limits.farewell, all_gone).await;
+}
+
+/// Accepts connections, for ever.
+async fn accept_all(
+    listener: &Accepting,
+    door: &Arc<Door>,
+    hub: &Arc<Hub>,
+    connections: &mut JoinSet<()>,
+) -> Infallible {
+    loop {
+        if let Ok(link) = listener.accept().await {
+            welcome(link, door, hub, connections);
+        } else {
+            count(&hub.account.accept_errors);
+            sleep(ACCEPT_PAUSE).await;
+        }
+    }
 }
 
 /// Keeps the past of the caches, one second after the other.
@@ -59,9 +77,9 @@ async fn keep_past(hub: &Hub) {
     }
 }
 
-fn welcome(link: Link, hub: &Arc<Hub>, connections: &mut JoinSet<()>) {
+fn welcome(link: Link, door: &Arc<Door>, hub: &Arc<Hub>, connections: &mut JoinSet<()>) {
     while connections.try_join_next().is_some() {}
-    if !link.may_read() {
+    if !link.may_read(door) {
         return count(&hub.account.refused);
     }
     if connections.len() >= hub.limits.connections {
@@ -70,22 +88,22 @@ fn welcome(link: Link, hub: &Arc<Hub>, connections: &mut JoinSet<()>) {
         let _ = link.try_write(TURNED_AWAY);
         return;
     }
-    let hub = Arc::clone(hub);
+    let (door, hub) = (Arc::clone(door), Arc::clone(hub));
     match link {
         #[cfg(unix)]
-        Link::Unix(stream) => connections.spawn(converse(stream, hub)),
-        Link::Tcp(stream) => connections.spawn(converse(stream, hub)),
+        Link::Unix(stream) => connections.spawn(converse(stream, door, hub)),
+        Link::Tcp(stream) => connections.spawn(converse(stream, door, hub)),
     };
 }
 
 /// Serves one connection until either side ends it.
-pub(super) async fn converse<S>(stream: S, hub: Arc<Hub>)
+pub(super) async fn converse<S>(stream: S, door: Arc<Door>, hub: Arc<Hub>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let io = TokioIo::new(Patience::new(stream, hub.limits.stuck * 2));
     let asked = Arc::clone(&hub);
-    let service = service_fn(move |request| answer(Arc::clone(&asked), request));
+    let service = service_fn(move |request| answer(Arc::clone(&asked), Arc::clone(&door), request));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         // It covers the wait for a head, thus also an idle connection.
@@ -131,11 +149,12 @@ impl Accepting {
 }
 
 impl Link {
-    fn may_read(&self) -> bool {
+    fn may_read(&self, door: &Door) -> bool {
         match self {
             #[cfg(unix)]
             Self::Unix(stream) => {
-                stream.peer_cred().is_ok_and(|peer| crate::server::door::may_read(peer.uid(), crate::socket::own_uid()))
+                let Door::Unix(peers) = door else { return false };
+                stream.peer_cred().is_ok_and(|peer| peers.admit(peer.uid(), peer.gid(), crate::socket::own_uid()))
             }
             Self::Tcp(stream) => {
                 // Lines are small and must not wait for more; without it they are only later.

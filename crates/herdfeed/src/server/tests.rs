@@ -10,10 +10,12 @@ use tokio::time::{Instant, sleep};
 
 use crate::line::Line;
 use crate::server::account::Account;
+use crate::server::answer::{Body, Refusal};
 use crate::server::door::Door;
 use crate::server::fake::{Fake, Mood};
 use crate::server::hub::{Hub, Phase};
 use crate::server::limits::Limits;
+use crate::server::peers::Peers;
 use crate::server::serve::converse;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -31,7 +33,7 @@ impl Room {
         let (phase, watched) = watch::channel(Phase::Open);
         let source = Arc::<Fake>::clone(&fake);
         let account = Arc::new(Account::default());
-        let hub = Arc::new(Hub::new(source, Limits::default(), account, Door::Unix, watched));
+        let hub = Arc::new(Hub::new(source, Limits::default(), account, watched));
         Self { fake, hub, phase }
     }
 
@@ -45,7 +47,7 @@ impl Room {
 
     fn connect(&self) -> Reader {
         let (theirs, ours) = duplex(16 * 1024);
-        tokio::spawn(converse(ours, Arc::clone(&self.hub)));
+        tokio::spawn(converse(ours, Arc::new(Door::Unix(Peers::Owner)), Arc::clone(&self.hub)));
         Reader(theirs, Vec::new())
     }
 }
@@ -310,10 +312,61 @@ async fn what_is_not_served_is_refused_in_json() {
         ("/herd/v2", "404", "does not speak that version"),
         ("/herd/v1/", "404", "no such path"),
         ("/herd/v1/stream?hz=fast", "400", "hz must be a number"),
+        ("/herd/v1/stream?speed=4", "400", r#"unknown parameter \"speed\": known here: hz, events, since, keys"#),
+        ("/herd/v1/snapshot?hz=4", "400", r#"unknown parameter \"hz\": known here: keys"#),
+        ("/herd/v1/hello?keys=plain", "400", r#"unknown parameter \"keys\": known here: none"#),
+        ("/herd/v1/snapshot?keys=all", "400", "keys must be plain, or left out"),
+        ("/herd/v1/stream?keys=hash", "400", "keys=hash is not offered: keys must be plain, or left out"),
     ] {
         let mut reader = room.ask(path).await;
         reader.read_for(Duration::from_millis(1)).await;
         assert_eq!(reader.status(), status, "{path}");
         assert!(reader.text().contains(part), "{path}: {}", reader.text());
     }
+}
+
+/// K2: a reader that insists on readable keys gets them where the application opted in for every cache, and else is
+/// told which caches keep theirs hashed; without a wish it sees what is allowed.
+#[tokio::test(start_paused = true)]
+async fn k2_readable_keys_are_refused_where_the_application_keeps_them_hashed() {
+    let room = Room::new(10, 0);
+    for (keys, status, parts) in [
+        (&[][..], "200", &[][..]),
+        (&[("users", "plain"), ("orders", "function")], "200", &[]),
+        (
+            &[("users", "hash"), ("orders", "plain")],
+            "403",
+            &[r#"keys=plain: cache \"users\" shows hashes only"#, r#""setting":"show_keys""#, r#""hashed":["users"]"#],
+        ),
+        (
+            &[("users", "hash"), ("orders", "hash"), ("odd", "")],
+            "403",
+            &[r#"\"users\" and 2 more shows"#, r#""hashed":["users","orders","odd"]"#, r#""hashed_count":3"#],
+        ),
+    ] {
+        room.fake.show_keys(keys);
+        for path in ["snapshot", "stream"] {
+            let mut insisting = room.ask(&format!("/herd/v1/{path}?keys=plain")).await;
+            insisting.read_for(Duration::from_millis(1)).await;
+            assert_eq!(insisting.status(), status, "{path} {keys:?}: {}", insisting.text());
+            assert!(parts.iter().all(|part| insisting.text().contains(part)), "{}", insisting.text());
+            let mut content = room.ask(&format!("/herd/v1/{path}")).await;
+            content.read_for(Duration::from_millis(1)).await;
+            assert_eq!(content.status(), "200");
+        }
+    }
+    // The refused streams took no seat.
+    sleep(SECOND).await;
+    assert_eq!(room.hub.account.read().refused, 4);
+}
+
+/// K2: however many caches there are, a reader can take and show the refusal.
+#[test]
+fn k2_a_refusal_of_readable_keys_stays_small() {
+    let names: Vec<String> = (0..5_000).map(|number| format!("{number:064}")).collect();
+    let Body::Ready(lines) = Refusal::Keys(names).response().into_body() else { panic!("it is known in full") };
+    assert!(lines[0].len() < 4_000, "{}", lines[0].len());
+    let told: serde_json::Value = serde_json::from_slice(&lines[0]).unwrap();
+    assert!(told["error"].as_str().is_some_and(|text| text.len() <= 200), "{told}");
+    assert_eq!(told["hashed_count"], 5_000);
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use herdfeed::server::{Batch, Source};
-use herdfeed::{CacheSnapshot, Event, Fact, Hello, Outcome, Process, Severity, Snapshot};
+use herdfeed::{CacheConfig, CacheSnapshot, Event, Fact, Hello, Outcome, Process, Severity, Snapshot};
 
 /// How the source answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,12 +30,14 @@ struct State {
     events: VecDeque<Event>,
     next_event: u64,
     snapshots: u64,
+    /// Caches, and how each shows its keys.
+    keys: Vec<(String, String)>,
 }
 
 impl Fake {
     /// Holds the last `ring` events; each snapshot weighs at least `weight` bytes.
     pub(crate) fn new(ring: usize, weight: usize) -> Self {
-        let state = State { mood: Mood::Fine, events: VecDeque::new(), next_event: 0, snapshots: 0 };
+        let state = State { mood: Mood::Fine, events: VecDeque::new(), next_event: 0, snapshots: 0, keys: Vec::new() };
         Self { state: Mutex::new(state), ring, weight }
     }
 
@@ -65,6 +67,12 @@ impl Fake {
         self.with(|state| state.mood = mood);
     }
 
+    /// The caches it tells of, and how each shows its keys.
+    pub(crate) fn show_keys(&self, keys: &[(&str, &str)]) {
+        let keys = keys.iter().map(|(cache, keys)| ((*cache).to_owned(), (*keys).to_owned())).collect();
+        self.with(|state| state.keys = keys);
+    }
+
     /// Snapshots taken so far.
     pub(crate) fn snapshots(&self) -> u64 {
         self.with(|state| state.snapshots)
@@ -78,6 +86,11 @@ impl Fake {
 impl Source for Fake {
     fn hello(&self) -> Hello {
         self.check_mood();
+        let config = |(name, keys): &(String, String)| CacheConfig {
+            name: name.clone(),
+            keys: keys.clone(),
+            ..CacheConfig::default()
+        };
         Hello {
             v: herdfeed::hello::VERSION,
             min: 1,
@@ -85,7 +98,7 @@ impl Source for Fake {
             process: Process { service: "api".into(), pid: 4711, ..Process::default() },
             clock: herdfeed::Clock::default(),
             caps: vec!["past".into()],
-            caches: Vec::new(),
+            caches: self.with(|state| state.keys.iter().map(config).collect()),
             gates: Vec::new(),
         }
     }

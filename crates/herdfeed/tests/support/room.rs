@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use herdfeed::Token;
 use herdfeed::server::{Listen, Publisher, Source};
+use herdfeed::{Address, Token};
 
 /// A private directory that is removed when dropped.
 pub(crate) struct Room(PathBuf);
@@ -39,4 +39,9 @@ impl Drop for Room {
 /// A free port of this machine.
 pub(crate) fn loopback(token: Option<Token>) -> Listen {
     Listen::Tcp { address: ([127, 0, 0, 1], 0).into(), token }
+}
+
+/// Where the publisher listens.
+pub(crate) fn at(publisher: &Publisher) -> &Address {
+    publisher.address().expect("it listens")
 }

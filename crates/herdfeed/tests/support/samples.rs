@@ -169,6 +169,8 @@ fn cache() -> CacheSnapshot {
         origin_active: 26,
         origin_abandoned: 27,
         entries: 28,
+        negatives: 3,
+        negative_capacity: 10,
         capacity: 10_000,
         removals: tally(),
         invalidations: 29,

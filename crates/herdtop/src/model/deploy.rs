@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::World;
 use super::target::{Link, Restart, Target, versions};
 use crate::clock::Now;
+use crate::msg::{Farewell, TargetId};
 
 /// A process that came this soon after another of its service ended has replaced it.
 const REPLACED_US: u64 = 30_000_000;
@@ -90,14 +91,49 @@ fn ended_at(target: &Target) -> Option<u64> {
         Link::Gone { at_us, .. } => Some(at_us),
         // A socket may outlive its process for a moment: its last word counts.
         Link::Waiting { .. } => target.recent.newest().map(|newest| newest.at_us),
-        Link::Connecting | Link::Up => None,
+        Link::Connecting | Link::Up | Link::Silent { .. } => None,
+    }
+}
+
+/// For every process that went without a goodbye the one that took its place: of the same service, up, and started
+/// after its last word; or shortly before, when the old one had run for a while: a rolling deploy overlaps. Peers that
+/// started together with it are no successors. No process takes the place of two.
+pub fn successors(world: &World) -> BTreeMap<TargetId, &Target> {
+    let mut gone: Vec<(u64, &Target)> = world.targets.iter().filter_map(|t| died_at(t).map(|at| (at, t))).collect();
+    gone.sort_by_key(|(at, target)| (*at, target.id));
+    let mut successors: BTreeMap<TargetId, &Target> = BTreeMap::new();
+    for (at, old) in gone {
+        let is_free = |peer: &&Target| successors.values().all(|taken| taken.id != peer.id);
+        let candidates = world.targets.iter().filter(|peer| follows(peer, old, at)).filter(is_free);
+        if let Some(peer) = candidates.min_by_key(|peer| (peer.started_us, peer.id)) {
+            successors.insert(old.id, peer);
+        }
+    }
+    successors
+}
+
+fn follows(peer: &Target, old: &Target, at: u64) -> bool {
+    let (Some(started), Some(began)) = (peer.started_us, old.started_us) else { return false };
+    let after = started >= at;
+    let shortly_before = started.saturating_add(REPLACED_US) >= at && started >= began.saturating_add(REPLACED_US);
+    peer.is_up() && old.service().is_some() && peer.service() == old.service() && (after || shortly_before)
+}
+
+/// When a process that went without a goodbye was heard last.
+fn died_at(target: &Target) -> Option<u64> {
+    match target.link {
+        Link::Gone { at_us, farewell: Farewell::Unsaid } => Some(target.told_us().unwrap_or(at_us)),
+        Link::Gone { farewell: Farewell::Said, .. }
+        | Link::Connecting
+        | Link::Up
+        | Link::Silent { .. }
+        | Link::Waiting { .. } => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::msg::TargetId;
     use herdfeed::{CacheConfig, Clock, Process};
 
     fn target(id: u32, version: &str, stale_ms: u64) -> Target {
@@ -133,5 +169,37 @@ mod tests {
         let soon = Now::default().plus_us(9_000_000);
         assert_eq!(replaced(&world, &new, soon).unwrap().versions, "1.2 -> 1.3");
         assert_eq!(replaced(&world, &new, soon.plus_us(REPLACED_US)), None);
+    }
+
+    #[test]
+    fn a_process_takes_the_place_of_one_that_died() {
+        let died = |id, at_us| {
+            let mut old = target(id, "1", 0);
+            old.started_us = Some(u64::from(id));
+            old.link = Link::Gone { at_us, farewell: Farewell::Unsaid };
+            old
+        };
+        let up = |id, started_us| {
+            let mut peer = target(id, "1", 0);
+            peer.started_us = Some(started_us);
+            peer
+        };
+        let taken = |targets: Vec<Target>| -> Vec<(u32, u32)> {
+            let world = World { targets, ..World::default() };
+            successors(&world).into_iter().map(|(old, new)| (old.0, new.id.0)).collect()
+        };
+        // Started after the death, or shortly before it; an old replica takes nobody's place.
+        assert_eq!(taken(vec![died(1, 90_000_000), up(2, 95_000_000)]), [(1, 2)]);
+        assert_eq!(taken(vec![died(1, 90_000_000), up(2, 70_000_000)]), [(1, 2)]);
+        assert_eq!(taken(vec![died(1, 90_000_000), up(2, 50_000_000)]), []);
+        // All started together a moment ago and one crashes: nobody took its place.
+        let mut young = died(1, 90_000_000);
+        young.started_us = Some(80_000_000);
+        assert_eq!(taken(vec![young, up(2, 80_001_000)]), []);
+        // Two died and one came: one is still missing.
+        assert_eq!(taken(vec![died(1, 90_000_000), died(2, 91_000_000), up(3, 95_000_000)]), [(1, 3)]);
+        let mut silent = up(2, 95_000_000);
+        silent.link = Link::Silent { since_us: 96_000_000 };
+        assert_eq!(taken(vec![died(1, 90_000_000), silent]), []);
     }
 }

@@ -21,6 +21,13 @@ pub enum Occurrence {
         /// Why, in one line.
         why: String,
     },
+    /// The stream is open, but nothing comes.
+    Silent,
+    /// It comes again.
+    Heard {
+        /// How long nothing came.
+        after_us: u64,
+    },
     /// The process is gone for good.
     Ended(Farewell),
     /// The process has started anew; counters are re-based.
@@ -76,8 +83,9 @@ impl Entry {
     pub fn severity(&self) -> Severity {
         match &self.occurrence {
             Occurrence::Event(event) => event.severity,
-            Occurrence::Attached | Occurrence::Ended(Farewell::Said) => Severity::Info,
+            Occurrence::Attached | Occurrence::Heard { .. } | Occurrence::Ended(Farewell::Said) => Severity::Info,
             Occurrence::Ended(Farewell::Unsaid)
+            | Occurrence::Silent
             | Occurrence::Lost { .. }
             | Occurrence::Restarted { .. }
             | Occurrence::Missed { .. } => Severity::Warn,

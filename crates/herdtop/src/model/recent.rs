@@ -44,12 +44,14 @@ impl Recent {
         self.frames.back()
     }
 
-    /// The youngest that is at least `span_us` older than the newest, else the oldest of all.
-    pub fn before(&self, span_us: u64) -> Option<&Received> {
+    /// Of those that know what is asked for the youngest that is at least `span_us` older than the newest, else the
+    /// oldest: a cache that was built a moment ago has a short past, not none.
+    pub fn before(&self, span_us: u64, knows: impl Fn(&Snapshot) -> bool) -> Option<&Received> {
         let newest = self.newest()?;
         let wanted = newest.snapshot.mono_us.saturating_sub(span_us);
-        let found = self.frames.iter().rev().find(|frame| frame.snapshot.mono_us <= wanted);
-        let found = found.or_else(|| self.frames.front())?;
+        let mut knowing = self.frames.iter().filter(|frame| knows(&frame.snapshot));
+        let found = knowing.clone().rev().find(|frame| frame.snapshot.mono_us <= wanted);
+        let found = found.or_else(|| knowing.next())?;
         (found.snapshot.mono_us < newest.snapshot.mono_us).then_some(found)
     }
 
@@ -84,8 +86,8 @@ mod tests {
         }
         assert!(recent.frames.len() <= 22, "{}", recent.frames.len());
         let newest = recent.newest().unwrap().at_us;
-        assert_eq!(newest - recent.before(2_000_000).unwrap().at_us, 2_000_000);
-        let ten = newest - recent.before(10_000_000).unwrap().at_us;
+        assert_eq!(newest - recent.before(2_000_000, |_| true).unwrap().at_us, 2_000_000);
+        let ten = newest - recent.before(10_000_000, |_| true).unwrap().at_us;
         assert!((10_000_000..=11_000_000).contains(&ten), "{ten}");
     }
 
@@ -93,6 +95,16 @@ mod tests {
     fn one_snapshot_has_no_difference() {
         let mut recent = Recent::default();
         recent.add(5, Arc::new(Snapshot::default()));
-        assert!(recent.before(1).is_none());
+        assert!(recent.before(1, |_| true).is_none());
+    }
+
+    #[test]
+    fn what_is_new_has_a_short_past() {
+        let mut recent = Recent::default();
+        for at_us in [1_000_000, 2_000_000, 3_000_000, 4_000_000] {
+            recent.add(at_us, Arc::new(Snapshot { mono_us: at_us, ..Snapshot::default() }));
+        }
+        let span = |from: u64| recent.before(10_000_000, |snapshot| snapshot.mono_us >= from).map(|f| f.at_us);
+        assert_eq!([span(0), span(3_000_000), span(4_000_000)], [Some(1_000_000), Some(3_000_000), None]);
     }
 }

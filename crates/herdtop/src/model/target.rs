@@ -10,12 +10,15 @@ use herdfeed::{
 };
 
 use super::deploy::{self, Settings};
+use super::pulse::Pulses;
 use super::recent::Recent;
 use super::timeline::Timeline;
 use super::window::{self, CacheWindow, GateWindow};
 use crate::clock::Now;
 use crate::msg::{Farewell, TargetId};
 
+/// An open stream from which nothing comes for this long is silent: snapshots come four times a second.
+const SILENT_US: u64 = 2_000_000;
 /// A delta over a longer span says nothing about its single seconds.
 const SPREAD_US: u64 = 3_000_000;
 
@@ -26,6 +29,11 @@ pub enum Link {
     Connecting,
     /// Lines arrive.
     Up,
+    /// The stream is open and nothing arrives: what was said last is no longer now.
+    Silent {
+        /// When it was last heard, on our monotonic clock.
+        since_us: u64,
+    },
     /// Down, and tried again later.
     Waiting {
         /// Why, in one line.
@@ -42,6 +50,15 @@ pub enum Link {
         /// How it left.
         farewell: Farewell,
     },
+}
+
+/// What a moment without a word means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hearing {
+    /// Nothing new.
+    AsBefore,
+    /// The stream has just fallen silent.
+    FellSilent,
 }
 
 /// A start of the process that was noticed while watching.
@@ -81,6 +98,10 @@ pub struct Target {
     pub settings: Settings,
     /// Its last snapshots.
     pub recent: Recent,
+    /// When its counters last moved.
+    pub pulses: Pulses,
+    /// When its process started, on our monotonic clock, as far as that reaches back.
+    pub started_us: Option<u64>,
     /// Its last minutes.
     pub timeline: Timeline,
     /// Totals since this screen attached.
@@ -93,6 +114,8 @@ pub struct Target {
     pub missed_events: u64,
     /// Lines that could not be read.
     pub bad_lines: u64,
+    /// When it last said anything, on our monotonic clock.
+    heard_us: u64,
     next_event: u64,
     /// The seconds heard before this stream began: the pre-roll must not count them twice.
     heard_before: Option<Timeline>,
@@ -109,12 +132,15 @@ impl Target {
             hello: None,
             settings: Settings::new(),
             recent: Recent::default(),
+            pulses: Pulses::default(),
+            started_us: None,
             timeline: Timeline::default(),
             totals: Totals::default(),
             restarts: 0,
             restarted: None,
             missed_events: 0,
             bad_lines: 0,
+            heard_us: 0,
             next_event: 0,
             heard_before: None,
         }
@@ -134,7 +160,11 @@ impl Target {
         }
         if restart.is_some() || before.is_none() {
             self.recent.clear();
+            self.pulses = Pulses::default();
         }
+        let ran_us = hello.clock.unix_us.saturating_sub(hello.process.started_unix_us);
+        self.started_us = Some(now.mono_us.saturating_sub(ran_us));
+        self.heard_us = now.mono_us;
         self.name = name_of(&hello).unwrap_or_else(|| self.name.clone());
         self.settings = deploy::settings(&hello);
         self.heard_before = Some(self.timeline.clone());
@@ -163,7 +193,9 @@ impl Target {
     /// State now.
     pub fn take_snapshot(&mut self, snapshot: Snapshot, now: Now) {
         self.link = Link::Up;
+        self.heard_us = now.mono_us;
         self.heard_before = None;
+        self.pulses.take(&snapshot, now.mono_us);
         if let Some(newest) = self.recent.newest().cloned() {
             let added = added(&newest.snapshot, &snapshot);
             if now.since_us(newest.at_us) <= SPREAD_US {
@@ -174,6 +206,20 @@ impl Target {
             self.totals.origin_calls = self.totals.origin_calls.saturating_add(added.origin_calls);
         }
         self.recent.add(now.mono_us, Arc::new(snapshot));
+    }
+
+    /// Time has passed: an open stream from which nothing comes falls silent. Gives whether it did so now.
+    pub fn listen(&mut self, now: Now) -> Hearing {
+        if self.link != Link::Up || now.since_us(self.heard_us) < SILENT_US {
+            return Hearing::AsBefore;
+        }
+        self.link = Link::Silent { since_us: self.heard_us };
+        Hearing::FellSilent
+    }
+
+    /// This screen itself stood still for `gap_us`: nobody was silent meanwhile.
+    pub fn forgive(&mut self, gap_us: u64) {
+        self.heard_us = self.heard_us.saturating_add(gap_us);
     }
 
     /// The events that were not taken in before.
@@ -189,6 +235,11 @@ impl Target {
     /// Whether lines arrive.
     pub fn is_up(&self) -> bool {
         self.link == Link::Up
+    }
+
+    /// When the newest snapshot came, on our monotonic clock.
+    pub fn told_us(&self) -> Option<u64> {
+        self.recent.newest().map(|newest| newest.at_us)
     }
 
     /// How old the newest snapshot is.
@@ -213,12 +264,14 @@ impl Target {
 
     /// What a cache did within about the last `span_us`.
     pub fn cache_window(&self, cache: &str, span_us: u64) -> Option<CacheWindow> {
-        window::cache(&self.recent.before(span_us)?.snapshot, self.snapshot()?, cache)
+        let knows = |snapshot: &Snapshot| snapshot.caches.iter().any(|known| known.name == cache);
+        window::cache(&self.recent.before(span_us, knows)?.snapshot, self.snapshot()?, cache)
     }
 
     /// What a gate did within about the last `span_us`.
     pub fn gate_window(&self, gate: &str, span_us: u64) -> Option<GateWindow> {
-        window::gate(&self.recent.before(span_us)?.snapshot, self.snapshot()?, gate)
+        let knows = |snapshot: &Snapshot| snapshot.gates.iter().any(|known| known.name == gate);
+        window::gate(&self.recent.before(span_us, knows)?.snapshot, self.snapshot()?, gate)
     }
 
     /// What all caches together did within about the last `span_us`.

@@ -32,6 +32,10 @@ pub fn told(entry: &Entry) -> Told {
     match &entry.occurrence {
         Occurrence::Attached => own("attached", String::new()),
         Occurrence::Lost { why } => own("lost", why.clone()),
+        Occurrence::Silent => {
+            own("silent", "its stream is open, nothing comes: stopped, or its host is overloaded".into())
+        }
+        Occurrence::Heard { after_us } => own("heard", format!("again after {}", seconds(*after_us))),
         Occurrence::Ended(Farewell::Said) => own("ended", "it said goodbye".into()),
         Occurrence::Ended(Farewell::Unsaid) => own("died", "no goodbye: crashed or killed".into()),
         Occurrence::Restarted { versions } => own("restarted", format!("counters start anew {versions}")),
@@ -133,7 +137,8 @@ fn herd_end(end: &HerdEnd) -> String {
         text = format!("{text} cause={cause}");
     }
     if end.repeats >= 2 {
-        text = format!("{text} every {}", seconds(end.since_last_us));
+        let every = if end.since_last_us < 1_000_000 { micros(end.since_last_us) } else { seconds(end.since_last_us) };
+        text = format!("{text} every {every}");
     }
     text
 }

@@ -1,6 +1,6 @@
 //! Rows of the permit panel: one for each gate of each process.
 
-use herdfeed::{GateSnapshot, Histogram};
+use herdfeed::{CacheSnapshot, GateSnapshot, Histogram, Measure};
 
 use super::RowId;
 use crate::filter::Facets;
@@ -31,6 +31,34 @@ pub struct Row {
     pub connection_wait: Histogram,
     /// Origin calls that go on after their flight ended.
     pub abandoned: u64,
+    /// Whether its limit holds.
+    pub limit: Limit,
+}
+
+/// Whether the limit of a gate holds for the caches behind it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// For all.
+    Holds,
+    /// Permits are switched off.
+    Off {
+        /// In which caches; empty for all.
+        caches: Vec<String>,
+        /// Origin calls of these caches in progress.
+        running: u64,
+    },
+}
+
+impl Limit {
+    fn of<'a>(caches: impl Iterator<Item = &'a CacheSnapshot>) -> Self {
+        let (off, on): (Vec<_>, Vec<_>) = caches.partition(|cache| cache.off.contains(&Measure::Permits));
+        if off.is_empty() {
+            return Self::Holds;
+        }
+        let running = crate::figures::sum(off.iter().map(|cache| cache.origin_active));
+        let named = if on.is_empty() { Vec::new() } else { off.iter().map(|cache| cache.name.clone()).collect() };
+        Self::Off { caches: named, running }
+    }
 }
 
 impl Row {
@@ -61,8 +89,9 @@ fn of_gate(target: &Target, gate: &GateSnapshot) -> Row {
         call: Histogram::default(),
         connection_wait: Histogram::default(),
         abandoned: 0,
+        limit: Limit::of(behind(target, &gate.name)),
     };
-    for cache in target.caches().iter().filter(|cache| cache.gate == gate.name) {
+    for cache in behind(target, &gate.name) {
         row.abandoned = row.abandoned.saturating_add(cache.origin_abandoned);
         if let Some(window) = target.cache_window(&cache.name, QUANTILES_US) {
             row.call.add(&window.origin_call);
@@ -70,6 +99,25 @@ fn of_gate(target: &Target, gate: &GateSnapshot) -> Row {
         }
     }
     row
+}
+
+/// The caches behind a gate.
+fn behind<'a>(target: &'a Target, gate: &'a str) -> impl Iterator<Item = &'a CacheSnapshot> {
+    target.caches().iter().filter(move |cache| cache.gate == gate)
+}
+
+/// Origin calls that run past a limit that is off, over all gates; `None` while every limit holds.
+pub fn unlimited(model: &Model) -> Option<u64> {
+    let limits = model
+        .world()
+        .targets
+        .iter()
+        .flat_map(|target| target.gates().iter().map(|gate| Limit::of(behind(target, &gate.name))));
+    let running = limits.filter_map(|limit| match limit {
+        Limit::Holds => None,
+        Limit::Off { running, .. } => Some(running),
+    });
+    running.reduce(u64::saturating_add)
 }
 
 fn shows(model: &Model, row: &Row) -> bool {

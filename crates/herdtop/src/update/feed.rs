@@ -3,12 +3,14 @@
 use herdfeed::Event;
 
 use crate::clock::Now;
-use crate::model::target::{Link, Restart};
+use crate::model::target::{Hearing, Link, Restart};
 use crate::model::{Model, Occurrence, Target, World, deploy, log};
 use crate::msg::{Feed, TargetId};
 
 /// A process that is gone stays on screen this long.
 const GONE_US: u64 = 30_000_000;
+/// Ticks come several times a second: between two that are further apart this program did not run.
+const OWN_GAP_US: u64 = 1_000_000;
 
 /// Takes one thing that a link said.
 pub(super) fn take(model: &mut Model, id: TargetId, feed: Feed) {
@@ -61,7 +63,16 @@ fn state(world: &mut World, id: TargetId, feed: Feed, now: Now) {
     let name = target.name.clone();
     match feed {
         Feed::Past(past) => target.take_past(&past, now),
-        Feed::Snapshot(snapshot) => target.take_snapshot(*snapshot, now),
+        Feed::Snapshot(snapshot) => {
+            let silent = match target.link {
+                Link::Silent { since_us } => Some(now.since_us(since_us)),
+                Link::Connecting | Link::Up | Link::Waiting { .. } | Link::Gone { .. } => None,
+            };
+            target.take_snapshot(*snapshot, now);
+            if let Some(after_us) = silent {
+                world.log.add(now.unix_us, &name, Occurrence::Heard { after_us });
+            }
+        }
         Feed::BadLines(lines) => target.bad_lines = lines,
         Feed::Lag { missed } => {
             target.missed_events = target.missed_events.saturating_add(missed);
@@ -77,7 +88,7 @@ fn down(world: &mut World, id: TargetId, why: String, retry_at_us: u64, now: Now
     let Some(target) = world.target_mut(id) else { return };
     let (since_unix_us, known) = match &target.link {
         Link::Waiting { since_unix_us, .. } => (*since_unix_us, true),
-        Link::Connecting | Link::Up | Link::Gone { .. } => (now.unix_us, false),
+        Link::Connecting | Link::Up | Link::Silent { .. } | Link::Gone { .. } => (now.unix_us, false),
     };
     let name = target.name.clone();
     // The row already says which process it is.
@@ -121,6 +132,21 @@ pub(super) fn forget(model: &mut Model) {
     let now = model.now;
     model.live.targets.retain(|target| match target.link {
         Link::Gone { at_us, .. } => now.since_us(at_us) < GONE_US,
-        Link::Connecting | Link::Up | Link::Waiting { .. } => true,
+        Link::Connecting | Link::Up | Link::Silent { .. } | Link::Waiting { .. } => true,
     });
+}
+
+/// Notices who has fallen silent. A screen that stood still itself for `gap_us` (stopped, or its machine asleep)
+/// has heard nobody meanwhile, and blames nobody.
+pub(super) fn listen(model: &mut Model, gap_us: u64) {
+    let now = model.now;
+    for target in &mut model.live.targets {
+        if gap_us > OWN_GAP_US {
+            target.forgive(gap_us);
+        }
+        match target.listen(now) {
+            Hearing::AsBefore => {}
+            Hearing::FellSilent => model.live.log.add(now.unix_us, &target.name, Occurrence::Silent),
+        }
+    }
 }

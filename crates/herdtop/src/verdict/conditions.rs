@@ -1,9 +1,15 @@
 //! Findings from the conditions that an engine reports as active.
+//!
+//! A condition lives for some quiet seconds after its cause, and its figures are those of when it last held. Here
+//! each is held against the counters, so that a finding says what is true now or that it is over.
 
-use herdfeed::{Event, Fact, Severity};
+use herdfeed::{Event, Fact, Outcome, Severity, thresholds};
 
-use super::{Finding, Kind, Scene, cures};
+use super::{Finding, Kind, Scene, counters, cures, origin};
 use crate::figures::{micros, number, percent, seconds};
+
+/// A value that was not answered for this long is not asked for much.
+const UNASKED_US: u64 = 3_000_000;
 
 /// One finding for each active condition of the cache and of its gate.
 pub(super) fn judge(scene: &Scene<'_>) -> Vec<Finding> {
@@ -17,28 +23,18 @@ fn one(scene: &Scene<'_>, event: &Event) -> Option<Finding> {
     match &event.fact {
         Fact::HerdStarted { key, .. } => herd(scene, event, base(Kind::Herd), key),
         Fact::Avalanche { keys, within_us } => Some(avalanche(scene, base(Kind::Avalanche), *keys, *within_us)),
-        Fact::EvictionSurge { evictions, miss_share } => Some(
-            base(Kind::EvictionSurge)
-                .what(format!("{} in 10s", number(*evictions)), *evictions)
-                .why(format!("{} of misses were evicted keys", percent(*miss_share)))
-                .cure(cures::capacity(scene)),
-        ),
-        Fact::OriginSaturated { .. }
-        | Fact::OriginSlow { .. }
-        | Fact::OriginFailing { .. }
-        | Fact::ConnectionsExhausted { .. } => origin(scene, event, &base),
-        Fact::Rejecting { per_s, reason } => Some(
-            base(Kind::Rejecting)
-                .what(format!("{}/s {reason}", number(*per_s)), *per_s)
-                .why("callers are refused to protect the origin")
-                .cure(cures::rejecting(scene, *reason)),
-        ),
-        Fact::ColdStart { hit_ratio } => Some(
-            base(Kind::ColdStart)
-                .what(format!("{} hits", percent(*hit_ratio)), 0)
-                .why("the cache is young and mostly empty")
-                .cure("warm up hot keys before taking traffic"),
-        ),
+        Fact::EvictionSurge { evictions, miss_share } => {
+            Some(evictions_of(scene, base(Kind::EvictionSurge), *evictions, *miss_share))
+        }
+        Fact::OriginSaturated { rejected, .. } => saturated(scene, base(Kind::Saturated), *rejected),
+        Fact::OriginSlow { .. } | Fact::OriginFailing { .. } | Fact::ConnectionsExhausted { .. } => {
+            origin::condition(scene, &event.fact, &base)
+        }
+        Fact::Rejecting { per_s, reason } => {
+            let told = (number(*per_s), *reason);
+            Some(counters::refused(scene, base(Kind::Rejecting), Some(told)))
+        }
+        Fact::ColdStart { hit_ratio } => Some(cold(scene, base(Kind::ColdStart), *hit_ratio)),
         Fact::StaleBoundNear { key, left_us, .. } => Some(stale_bound(scene, base(Kind::StaleBound), key, *left_us)),
         Fact::DuplicateName { name } => Some(
             base(Kind::DuplicateName)
@@ -65,77 +61,92 @@ fn one(scene: &Scene<'_>, event: &Event) -> Option<Finding> {
 }
 
 fn herd(scene: &Scene<'_>, event: &Event, base: Finding, key: &str) -> Option<Finding> {
-    let Fact::HerdStarted { cause, waiters, loads, .. } = &event.fact else {
+    let Fact::HerdStarted { cause, trigger, waiters, loads, .. } = &event.fact else {
         return None;
     };
+    // Its flight has landed and the word of its end is on the way.
+    if *waiters == 0 && *loads == 0 {
+        return None;
+    }
     let subject = super::loads::subject(&event.subject, key);
-    let cause_text = cause.map_or_else(|| "missing".to_owned(), |cause| cause.to_string());
     if *loads > 1 {
         return Some(super::loads::stampede(scene, subject, *loads, event.unix_us));
     }
-    let old = event.severity > Severity::Info;
-    let (why, cure) = if old {
+    let is_late = event.severity > Severity::Info || super::loads::is_late(scene, key);
+    let (why, cure) = if is_late {
         (
             "one load runs long; all wait for it".to_owned(),
             "look at the origin; a soft timeout answers older values".to_owned(),
         )
     } else {
-        (format!("{cause_text}, protected"), cures::herd(scene, *cause))
+        (format!("{}, protected", super::loads::because(*cause, *trigger)), cures::herd(scene, *cause))
     };
-    let finding = Finding { subject, ..base };
+    let severity = if is_late { base.severity.max(Severity::Warn) } else { base.severity };
+    let finding = Finding { severity, subject, ..base };
     Some(finding.what(format!("1 load, {} waiters", number(*waiters)), *waiters).why(why).cure(cure))
 }
 
 fn avalanche(scene: &Scene<'_>, base: Finding, keys: u64, within_us: u64) -> Finding {
-    let jitter = scene.config.map_or(0.0, |config| config.jitter);
-    let cure = if scene.is_off(herdfeed::Measure::Jitter) || jitter <= 0.0 {
-        "set jitter 0.1: entries written together expire apart"
-    } else {
-        "more jitter, or stale_for; permits hold the origin meanwhile"
-    };
-    base.what(format!("{} keys load within {}", number(keys), micros(within_us)), keys)
+    let finding = base
+        .what(format!("{} keys load within {}", number(keys), micros(within_us)), keys)
         .why("they expired or were invalidated together")
-        .cure(cure)
+        .cure(cures::avalanche(scene));
+    scene.by(|pulse| &pulse.starts, finding)
 }
 
+fn evictions_of(scene: &Scene<'_>, base: Finding, evictions: u64, miss_share: f64) -> Finding {
+    let finding = base
+        .what(format!("{} in 10s", number(evictions)), evictions)
+        .why(format!("{} of misses were evicted keys", percent(miss_share)))
+        .cure(cures::capacity(scene));
+    scene.by(|pulse| &pulse.evictions, finding)
+}
+
+fn saturated(scene: &Scene<'_>, base: Finding, rejected: u64) -> Option<Finding> {
+    let gate = scene.gate?;
+    let (used, limit, pending) = (number(gate.used()), number(gate.limit), number(gate.pending));
+    let refused = if rejected > 0 { format!(", {} refused", number(rejected)) } else { String::new() };
+    let finding = base.why(format!("more loads than the origin may take{refused}")).cure(cures::overload(scene));
+    let beat = scene.target.pulses.full(&gate.name);
+    if beat.is_some_and(|beat| beat.is_still(scene.told_us())) {
+        return Some(scene.by_beat(beat, finding.what("full", gate.pending)));
+    }
+    if gate.used() < gate.limit || gate.pending == 0 {
+        // It was full a moment ago and may be so again: no longer the worst, not yet over.
+        let severity = finding.severity.min(Severity::Warn);
+        let what = format!("full a moment ago, now {used} of {limit}");
+        return Some(Finding { severity, ..finding.what(what, gate.pending) });
+    }
+    Some(finding.what(format!("{used} of {limit} permits, {pending} wait"), gate.pending))
+}
+
+fn cold(scene: &Scene<'_>, base: Finding, hit_ratio: f64) -> Finding {
+    let base = base.why("the cache is young and mostly empty").cure("warm up hot keys before taking traffic");
+    let lately = scene.lately().filter(|lately| lately.outcomes.total() >= 20).map(|lately| {
+        let hits = [Outcome::Hit, Outcome::Stale, Outcome::Negative].map(|outcome| lately.outcomes[outcome]);
+        crate::figures::sum(hits) as f64 / lately.outcomes.total() as f64
+    });
+    match lately {
+        Some(now) if now >= thresholds::COLD_HIT_RATIO => base.what(format!("warming: {} hits now", percent(now)), 0),
+        Some(now) => base.what(format!("{} hits", percent(now)), 0),
+        None => base.what(format!("{} hits", percent(hit_ratio)), 0),
+    }
+}
+
+/// The figure is that of the last answer: it counts down from there, and says nothing of now once nobody asks.
 fn stale_bound(scene: &Scene<'_>, base: Finding, key: &str, left_us: u64) -> Finding {
-    let taken_at = scene.target.recent.newest().map_or(scene.now.mono_us, |newest| newest.at_us);
-    let left = left_us.saturating_sub(scene.now.since_us(taken_at));
+    let beat = scene.target.pulses.cache(&scene.cache.name).map(|pulse| pulse.near).unwrap_or_default();
+    let answered_us = beat.still_us(scene.told_us());
+    let left = left_us.saturating_sub(beat.still_us(scene.now.mono_us));
     let what =
         if left == 0 { "has ended: values turn into errors".to_owned() } else { format!("ends in {}", seconds(left)) };
-    let finding = Finding { subject: super::loads::subject(&base.subject, key), ..base };
-    finding
+    let finding = Finding { subject: super::loads::subject(&base.subject, key), ..base }
         .what(what, u64::MAX - left)
         .why("refreshes fail and the value grows old")
-        .cure("heal the origin before then, or raise stale_if_error_for")
-}
-
-fn origin(scene: &Scene<'_>, event: &Event, base: &dyn Fn(Kind) -> Finding) -> Option<Finding> {
-    match &event.fact {
-        Fact::OriginSaturated { limit, pending, rejected } => Some(
-            base(Kind::Saturated)
-                .what(format!("{limit} of {limit} permits, {} wait", number(*pending)), *pending)
-                .why(format!("more loads than the origin may take, {} refused", number(*rejected)))
-                .cure(cures::overload(scene, "find the load in hot keys; more permits only if the origin has room")),
-        ),
-        Fact::OriginSlow { p99_us, usual_us } => Some(
-            base(Kind::OriginSlow)
-                .what(format!("p99 {}, usually {}", micros(*p99_us), micros(*usual_us)), *p99_us)
-                .why("calls take much longer than usual")
-                .cure(cures::overload(scene, "look at the origin; stale values cover readers")),
-        ),
-        Fact::OriginFailing { ratio, calls } => Some(
-            base(Kind::OriginFailing)
-                .what(format!("{} of {} calls in 10s", percent(*ratio), number(*calls)), *calls)
-                .why("the origin gives errors or times out")
-                .cure(cures::overload(scene, "heal the origin; old values cover readers until their bound")),
-        ),
-        Fact::ConnectionsExhausted { wait_us, call_us } => Some(
-            base(Kind::ConnectionsExhausted)
-                .what(format!("{} of {} a call", micros(*wait_us), micros(*call_us)), *wait_us)
-                .why("the origin answers; loads wait for a connection")
-                .cure(cures::connections(scene)),
-        ),
-        _ => None,
+        .cure("heal the origin before then, or raise stale_if_error_for");
+    if answered_us < UNASKED_US {
+        return finding;
     }
+    let what = format!("{} left when last answered, {} ago", seconds(left_us), seconds(answered_us));
+    finding.what(what, 0).eased()
 }

@@ -1,10 +1,10 @@
-//! Findings from counters, gates and switches, for what no condition names.
+//! Findings from counters and gates, for what no condition names.
 
 use std::collections::BTreeMap;
 
-use herdfeed::{OriginResult, Outcome, ProtectionLevel, Severity};
+use herdfeed::{OriginResult, Outcome, RejectReason, Severity};
 
-use super::{Finding, Kind, Scene, WINDOW_US, cures};
+use super::{Finding, Kind, Scene, Standing, cures};
 use crate::figures::{count, number, percent};
 use crate::model::World;
 use crate::model::window::CacheWindow;
@@ -18,91 +18,81 @@ const DOWN_PART: f64 = 0.5;
 
 /// What the counters of one cache say.
 pub(super) fn judge(scene: &Scene<'_>, found: &[Finding]) -> Vec<Finding> {
-    let window = scene.target.cache_window(&scene.cache.name, WINDOW_US);
-    let told = |kinds: &[Kind]| found.iter().any(|f| kinds.contains(&f.kind) && f.targets.contains(&scene.target.name));
+    let told = |kind: Kind, subject: &str| {
+        found.iter().any(|f| {
+            (f.kind, f.subject.as_str(), f.standing) == (kind, subject, Standing::Holds)
+                && f.targets.contains(&scene.target.name)
+        })
+    };
     let mut findings = Vec::new();
-    findings.extend(law(scene));
-    findings.extend(protection(scene));
-    if let Some(window) = window {
-        if !told(&[Kind::Rejecting]) {
-            findings.extend(rejecting(scene, &window));
+    if let Some(window) = scene.window() {
+        // Told as over is told too: the counters know nothing newer.
+        let by_condition = found.iter().any(|f| f.kind == Kind::Rejecting && f.subject == scene.cache.name);
+        if !by_condition && (refusals(&window) > 0) {
+            let base = Finding::new(Kind::Rejecting, Severity::Warn, &scene.cache.name, &scene.target.name);
+            findings.push(refused(scene, base, None));
         }
         let failing = failing(scene, &window);
-        findings.extend(failing.filter(|f| f.severity == Severity::Critical || !told(&[Kind::OriginFailing])));
+        let is_told = told(Kind::OriginFailing, &scene.cache.name);
+        findings.extend(failing.filter(|f| f.severity == Severity::Critical || !is_told));
     }
-    if !told(&[Kind::Saturated]) {
+    if !told(Kind::Saturated, &scene.cache.gate) {
         findings.extend(saturated(scene));
     }
     findings
 }
 
-fn law(scene: &Scene<'_>) -> Option<Finding> {
-    let broken = scene.cache.law_violations.saturating_add(scene.gate.map_or(0, |gate| gate.law_violations));
-    (broken > 0).then(|| {
-        Finding::new(Kind::LawBroken, Severity::Critical, &scene.cache.name, &scene.target.name)
-            .what(format!("{} violations", number(broken)), broken)
-            .why("a run-time check of the engine failed: its figures may be wrong")
-            .cure("keep the output of --once --json and report it as a bug")
-    })
+/// Requests refused, or loads of theirs: one is counted where a reserve value answered all the same.
+fn refusals(window: &CacheWindow) -> u64 {
+    window.rejections.total().max(window.outcomes[Outcome::Rejected])
 }
 
-fn protection(scene: &Scene<'_>) -> Option<Finding> {
-    let finding = |kind, severity| Finding::new(kind, severity, &scene.cache.name, &scene.target.name);
-    if !scene.cache.off.is_empty() {
-        let off = cures::off(scene, &scene.cache.off);
-        return Some(
-            finding(Kind::ProtectionOff, Severity::Warn)
-                .what(off, scene.cache.off.len() as u64)
-                .why("switched off by the application")
-                .cure("switch on before the next expiry of a hot key"),
-        );
-    }
-    match scene.cache.protection? {
-        ProtectionLevel::Observe => Some(
-            finding(Kind::ProtectionOff, Severity::Warn)
-                .what("observe only", 0)
-                .why("the cache runs without countermeasures")
-                .cure("read what they would have saved, then switch them on"),
-        ),
-        ProtectionLevel::Degraded => Some(
-            finding(Kind::ProtectionDegraded, Severity::Warn)
-                .what("one load per key and process", 0)
-                .why("the lease cannot be reached")
-                .cure("bring the shared tier back"),
-        ),
-        ProtectionLevel::Cluster | ProtectionLevel::Process => None,
-    }
+/// Callers are refused. `told` is what a condition said of it: how many a second, and why.
+pub(super) fn refused(scene: &Scene<'_>, base: Finding, told: Option<(String, RejectReason)>) -> Finding {
+    let (lately, window) = (scene.lately(), scene.window());
+    let most = |window: &CacheWindow| {
+        let most = window.rejections.iter().max_by_key(|(_, count)| *count).filter(|(_, count)| *count > 0);
+        most.map(|(reason, _)| reason)
+    };
+    let told_reason = told.as_ref().map(|(_, reason)| *reason);
+    let reason = lately.as_ref().and_then(most).or(told_reason).or_else(|| window.as_ref().and_then(most));
+    let rate = |window: &CacheWindow| (refusals(window) > 0).then(|| count(window.rate(refusals(window))));
+    let now = lately.as_ref().and_then(rate);
+    let before = told.map(|(per_s, _)| per_s).or_else(|| window.as_ref().and_then(rate));
+    let per_s = now.or(before).unwrap_or_else(|| "0".to_owned());
+    let weight = lately.as_ref().map_or(0, refusals);
+    let (reason, cure) = match reason {
+        Some(reason) => (format!(" {reason}"), cures::rejecting(scene, reason)),
+        None => (String::new(), cures::overload(scene)),
+    };
+    let finding =
+        base.what(format!("{per_s}/s{reason}"), weight).why("callers are refused to protect the origin").cure(cure);
+    scene.by(|pulse| &pulse.refusals, finding)
 }
 
-fn rejecting(scene: &Scene<'_>, window: &CacheWindow) -> Option<Finding> {
-    let refused = window.rejections.total();
-    let (reason, _) = window.rejections.iter().max_by_key(|(_, count)| *count)?;
-    (refused > 0).then(|| {
-        Finding::new(Kind::Rejecting, Severity::Warn, &scene.cache.name, &scene.target.name)
-            .what(format!("{}/s {reason}", count(window.rate(refused))), refused)
-            .why("callers are refused to protect the origin")
-            .cure(cures::rejecting(scene, reason))
-    })
-}
-
+/// Whether callers get errors is judged over ten seconds; how many is told of now, where it falls while it heals.
 fn failing(scene: &Scene<'_>, window: &CacheWindow) -> Option<Finding> {
-    let failed = window.outcomes[Outcome::Failed].saturating_add(window.outcomes[Outcome::Cooling]);
-    let all = window.outcomes.total();
-    if all < MIN_REQUESTS || (failed as f64) < FAILED_PART * all as f64 {
+    let share = |window: &CacheWindow| {
+        let failed = window.outcomes[Outcome::Failed].saturating_add(window.outcomes[Outcome::Cooling]);
+        (failed, failed as f64 / window.outcomes.total().max(1) as f64)
+    };
+    let (failed, part) = share(window);
+    if window.outcomes.total() < MIN_REQUESTS || part < FAILED_PART {
         return None;
     }
+    let lately = scene.lately().map(|lately| share(&lately)).filter(|(failed, _)| *failed > 0);
+    let (weight, now) = lately.unwrap_or((failed, part));
     let bad = [OriginResult::Error, OriginResult::Timeout, OriginResult::Panicked];
     let (reason, calls) = bad.into_iter().map(|r| (r, window.origin_results[r])).max_by_key(|(_, count)| *count)?;
     let why =
         if calls > 0 { format!("origin calls end with {reason}") } else { "loads fail or their keys cool".to_owned() };
     // From here on the service is down for its callers, whatever the reason.
-    let severity = if failed as f64 >= DOWN_PART * all as f64 { Severity::Critical } else { Severity::Warn };
-    Some(
-        Finding::new(Kind::Failing, severity, &scene.cache.name, &scene.target.name)
-            .what(format!("{} of requests get errors", percent(failed as f64 / all as f64)), failed)
-            .why(why)
-            .cure(cures::overload(scene, "heal the origin; raise stale_if_error_for to cover readers")),
-    )
+    let severity = if now >= DOWN_PART { Severity::Critical } else { Severity::Warn };
+    let finding = Finding::new(Kind::Failing, severity, &scene.cache.name, &scene.target.name)
+        .what(format!("{} of requests get errors", percent(now)), weight)
+        .why(why)
+        .cure(cures::failing(scene));
+    Some(scene.by(|pulse| &pulse.failures, finding))
 }
 
 fn saturated(scene: &Scene<'_>) -> Option<Finding> {
@@ -111,7 +101,7 @@ fn saturated(scene: &Scene<'_>) -> Option<Finding> {
         Finding::new(Kind::Saturated, Severity::Info, &gate.name, &scene.target.name)
             .what(format!("{} of {} permits, {} wait", gate.used(), gate.limit, number(gate.pending)), gate.pending)
             .why("every permit is out")
-            .cure(cures::overload(scene, "fine for a moment: the gate holds the load back"))
+            .cure("fine for a moment: the gate holds the load back")
     })
 }
 

@@ -1,12 +1,17 @@
 //! The cures, each a few plain words that fit the verdict line.
 //!
 //! A cure names the setting to change and what it does. Two that people reach
-//! for first are never given: a bigger pool, and a longer timeout.
+//! for first are never given: a bigger pool, and a longer timeout. Where there is
+//! no room what stands after a colon goes first, so what to do stands before it.
+
+use std::time::Duration;
 
 use herdfeed::words::ClosedSet;
 use herdfeed::{Measure, MissCause, RejectReason};
 
 use super::Scene;
+use super::scene::Pressure;
+use crate::figures::micros;
 
 /// A herd behind one load, by why the value was missing.
 pub(super) fn herd(scene: &Scene<'_>, cause: Option<MissCause>) -> String {
@@ -42,7 +47,7 @@ pub(super) fn stampede(scene: &Scene<'_>) -> String {
     if scene.is_off(Measure::SingleFlight) {
         "switch single-flight on: one load answers all".into()
     } else {
-        "load through one cache handle; do not build a cache per request".into()
+        "wait: single-flight is on, the rest runs out".into()
     }
 }
 
@@ -50,38 +55,123 @@ pub(super) fn stampede(scene: &Scene<'_>) -> String {
 pub(super) fn connections(scene: &Scene<'_>) -> String {
     let off = off(scene, &[Measure::SingleFlight, Measure::Permits]);
     match (off.is_empty(), scene.limit()) {
-        (false, _) => format!("not a bigger pool: switch {off} on"),
-        (true, 0) => "not a bigger pool: keep permits below the pool's size".into(),
-        (true, limit) => format!("not a bigger pool: fewer permits (now {limit}) than connections"),
+        (false, _) => format!("switch {off} on: a bigger pool does not help"),
+        (true, 0) => "keep permits below the pool's size: a bigger pool does not help".into(),
+        (true, limit) => format!("fewer permits (now {limit}) than connections: a bigger pool does not help"),
     }
 }
 
-/// The origin is slow, or all permits are out.
-pub(super) fn overload(scene: &Scene<'_>, otherwise: &str) -> String {
-    let off = off(scene, &[Measure::SingleFlight, Measure::Permits, Measure::Stale]);
+/// More loads want the origin than it may take: the cure follows what makes them.
+pub(super) fn overload(scene: &Scene<'_>) -> String {
+    let pressure = scene.pressure();
+    let off = off(scene, helps_against(pressure));
     if !off.is_empty() {
         return format!("switch {off} on: less load on the origin");
     }
-    if scene.has_stale_cover() {
-        otherwise.to_owned()
+    match pressure {
+        Pressure::OneKey => "wait: loads of one key from before single-flight was on run out".into(),
+        Pressure::ManyKeys(Some(MissCause::Cold | MissCause::Version)) => {
+            "warm up before taking traffic; a longer queue lets more callers wait".into()
+        }
+        Pressure::ManyKeys(Some(MissCause::Evicted)) => capacity(scene),
+        Pressure::ManyKeys(Some(MissCause::Invalidated)) => {
+            "invalidate fewer keys at once, or insert the new values".into()
+        }
+        Pressure::ManyKeys(Some(MissCause::Expired)) => avalanche(scene),
+        Pressure::ManyKeys(None) => {
+            "warm up, or load fewer keys at once; more permits only if the origin has room".into()
+        }
+        Pressure::Unknown => "find the load in hot keys; more permits only if the origin has room".into(),
+    }
+}
+
+/// The measures whose absence can be the reason. An old value to answer helps nobody who asks for a new key.
+fn helps_against(pressure: Pressure) -> &'static [Measure] {
+    match pressure {
+        Pressure::ManyKeys(Some(MissCause::Cold | MissCause::Version | MissCause::Evicted)) => {
+            &[Measure::SingleFlight, Measure::Permits]
+        }
+        Pressure::ManyKeys(Some(MissCause::Expired)) => {
+            &[Measure::SingleFlight, Measure::Permits, Measure::Stale, Measure::Jitter]
+        }
+        Pressure::OneKey | Pressure::ManyKeys(Some(MissCause::Invalidated) | None) | Pressure::Unknown => {
+            &[Measure::SingleFlight, Measure::Permits, Measure::Stale]
+        }
+    }
+}
+
+/// Many keys expire together.
+pub(super) fn avalanche(scene: &Scene<'_>) -> String {
+    let jitter = scene.config.map_or(0.0, |config| config.jitter);
+    let early = scene.config.map_or(0.0, |config| config.early_refresh);
+    if scene.is_off(Measure::Jitter) {
+        "switch jitter on: entries written together expire apart".into()
+    } else if jitter <= 0.0 {
+        "set jitter 0.1: entries written together expire apart".into()
+    } else if !scene.has_stale_cover() {
+        "set stale_for: old values answer while keys reload; or more jitter".into()
+    } else if early <= 0.0 {
+        "more jitter, or early_refresh(1.0): hot keys reload apart".into()
     } else {
-        format!("{otherwise}; stale_for would keep readers answered")
+        "more jitter; permits hold the origin meanwhile".into()
+    }
+}
+
+/// The origin gives errors.
+pub(super) fn failing(scene: &Scene<'_>) -> String {
+    let off = off(scene, &[Measure::SingleFlight, Measure::Permits, Measure::Stale]);
+    if !off.is_empty() {
+        return format!("heal the origin; switch {off} on");
+    }
+    match scene.error_cover() {
+        None => "heal the origin".into(),
+        Some(Duration::ZERO) => "heal the origin; with stale_if_error_for old values would answer meanwhile".into(),
+        Some(cover) => {
+            let us = u64::try_from(cover.as_micros()).unwrap_or(u64::MAX);
+            format!("heal the origin; old values answer until {} past freshness", micros(us))
+        }
+    }
+}
+
+/// The origin takes long.
+pub(super) fn slow(scene: &Scene<'_>) -> String {
+    let off = off(scene, &[Measure::SingleFlight, Measure::Permits, Measure::Stale]);
+    if !off.is_empty() {
+        format!("switch {off} on: less load on the origin")
+    } else if scene.has_stale_cover() {
+        "look at the origin; stale values cover readers".into()
+    } else {
+        "look at the origin; with stale_for old values would answer meanwhile".into()
+    }
+}
+
+/// The origin answers nothing.
+pub(super) fn silent(scene: &Scene<'_>) -> String {
+    let look = "look at the origin: a lock, a full disk, a lost network";
+    match scene.config.map(|config| config.origin_timeout_ms).filter(|ms| *ms > 0) {
+        Some(ms) => format!("{look}; calls end after {}", micros(ms.saturating_mul(1_000))),
+        None => look.into(),
     }
 }
 
 /// Callers are refused.
 pub(super) fn rejecting(scene: &Scene<'_>, reason: RejectReason) -> String {
     match reason {
-        RejectReason::QueueFull | RejectReason::QueueTimeout => {
-            overload(scene, "find the load in hot keys; more permits only if the origin has room")
+        RejectReason::QueueFull | RejectReason::QueueTimeout => overload(scene),
+        RejectReason::Deadline => "a shorter queue or a quicker origin: loads wait too long for a permit".into(),
+        RejectReason::FlightsFull => "shed callers, or raise max_flights: many keys load at once".into(),
+        RejectReason::WaitersFull if scene.has_stale_cover() => {
+            "a wait timeout, or raise max_waiters: callers pile up on one load".into()
         }
-        RejectReason::Deadline => "loads wait too long for a permit: shorten the queue, speed up the origin".into(),
-        RejectReason::FlightsFull => "many keys load at once: shed callers, or raise max_flights".into(),
-        RejectReason::WaitersFull => "callers pile up on one load: stale_for, or a wait timeout".into(),
-        RejectReason::GroupShare => "one group asks too much: limit it, or raise its share".into(),
+        RejectReason::WaitersFull => "set stale_for, or a wait timeout: callers pile up on one load".into(),
+        RejectReason::GroupShare => "limit the group that asks too much, or raise its share".into(),
         RejectReason::OriginDown => "bring the origin back; one probe at a time tests it".into(),
     }
 }
+
+/// Every measure, the one whose absence hurts most first: where there is no room for all, the first are told.
+pub(super) const BY_WEIGHT: [Measure; 5] =
+    [Measure::SingleFlight, Measure::Permits, Measure::Stale, Measure::Early, Measure::Jitter];
 
 /// Which of `wanted` are switched off, as `single-flight and permits`.
 pub(super) fn off(scene: &Scene<'_>, wanted: &[Measure]) -> String {
@@ -94,7 +184,7 @@ pub(super) fn off(scene: &Scene<'_>, wanted: &[Measure]) -> String {
 }
 
 /// A measure as it is spoken.
-pub(crate) fn measure(measure: Measure) -> &'static str {
+pub(super) fn measure(measure: Measure) -> &'static str {
     match measure {
         Measure::SingleFlight => "single-flight",
         Measure::Early => "early refresh",

@@ -5,6 +5,8 @@ use std::cmp::Reverse;
 use herdfeed::Severity;
 use serde::Serialize;
 
+use crate::figures::{self, seconds};
+
 /// What a finding is about. Among equal severities earlier kinds come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -13,6 +15,8 @@ pub enum Kind {
     LawBroken,
     /// Many loads of one key at once.
     Stampede,
+    /// The origin takes calls and ends none.
+    OriginSilent,
     /// The origin answers, but connections are exhausted.
     ConnectionsExhausted,
     /// A large part of origin calls fails.
@@ -45,8 +49,12 @@ pub enum Kind {
     Died,
     /// A process cannot be reached.
     Unreachable,
+    /// A process can be reached and says nothing.
+    Silent,
     /// The cache is young and empty.
     ColdStart,
+    /// A process is gone without a goodbye, and another of its service has taken its place.
+    Replaced,
     /// A process has started anew.
     Restarted,
     /// Many requests waited for one load that has landed.
@@ -61,6 +69,7 @@ impl Kind {
         match self {
             Self::LawBroken => "LAW BROKEN",
             Self::Stampede => "STAMPEDE",
+            Self::OriginSilent => "ORIGIN SILENT",
             Self::ConnectionsExhausted => "CONNECTIONS EXHAUSTED",
             Self::OriginFailing => "ORIGIN FAILING",
             Self::Rejecting => "REJECTING",
@@ -77,6 +86,8 @@ impl Kind {
             Self::ProtectionDegraded => "PROTECTION DEGRADED",
             Self::Unreachable => "UNREACHABLE",
             Self::ColdStart => "COLD START",
+            Self::Silent => "SILENT",
+            Self::Replaced => "REPLACED",
             Self::Restarted => "RESTARTED",
             Self::HerdPassed => "HERD PASSED",
             Self::Ended => "ENDED",
@@ -85,11 +96,23 @@ impl Kind {
     }
 }
 
+/// Whether a finding is about now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// It holds.
+    Holds,
+    /// What it counts stands still, though its condition has not been ended yet.
+    Over,
+}
+
 /// One thing that is wrong or worth knowing.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// How much it asks of an operator.
     pub severity: Severity,
+    /// Whether it is about now.
+    pub standing: Standing,
     /// What it is about.
     pub kind: Kind,
     /// The cache, key, gate or process.
@@ -115,6 +138,7 @@ impl Finding {
     pub fn new(kind: Kind, severity: Severity, subject: impl Into<String>, target: &str) -> Self {
         Self {
             severity,
+            standing: Standing::Holds,
             kind,
             subject: subject.into(),
             what: String::new(),
@@ -141,6 +165,25 @@ impl Finding {
         self
     }
 
+    /// Over: the figures are those of before, the last of them so long ago if that was seen. It is no longer worth
+    /// an alarm, so that what holds now comes first.
+    #[must_use]
+    pub fn over(mut self, ago_us: Option<u64>) -> Self {
+        self.what = match ago_us {
+            Some(ago) => format!("{} until {} ago", self.what, seconds(ago.max(1_000_000))),
+            None => format!("{} before, not now", self.what),
+        };
+        self.eased()
+    }
+
+    /// Over, with figures that say so themselves.
+    #[must_use]
+    pub fn eased(mut self) -> Self {
+        self.standing = Standing::Over;
+        self.severity = Severity::Info;
+        self
+    }
+
     /// With its reason.
     #[must_use]
     pub fn why(mut self, why: impl Into<String>) -> Self {
@@ -155,9 +198,40 @@ impl Finding {
         self
     }
 
-    /// Most severe first, then by kind.
-    pub(super) fn rank(&self) -> (Reverse<Severity>, Kind, u64) {
-        (Reverse(self.severity), self.kind, self.since_unix_us.unwrap_or(u64::MAX))
+    /// Most severe first, then what holds, then by kind.
+    pub(super) fn rank(&self) -> (Reverse<Severity>, Standing, Kind, u64) {
+        (Reverse(self.severity), self.standing, self.kind, self.since_unix_us.unwrap_or(u64::MAX))
+    }
+
+    /// Since when it is, or when it happened, in words; empty where that says nothing: what is over tells its end; a
+    /// herd that has passed and an origin that does not answer tell their length themselves.
+    pub fn time(&self, now_unix_us: u64) -> String {
+        let Some(start) = self.since_unix_us.filter(|_| self.standing == Standing::Holds) else {
+            return String::new();
+        };
+        match self.kind {
+            Kind::HerdPassed | Kind::OriginSilent => String::new(),
+            Kind::Died | Kind::Replaced | Kind::Restarted | Kind::Ended => figures::ago(start, now_unix_us),
+            Kind::LawBroken
+            | Kind::Stampede
+            | Kind::ConnectionsExhausted
+            | Kind::OriginFailing
+            | Kind::Rejecting
+            | Kind::Saturated
+            | Kind::OriginSlow
+            | Kind::Failing
+            | Kind::StaleBound
+            | Kind::Overcommitted
+            | Kind::Avalanche
+            | Kind::EvictionSurge
+            | Kind::Herd
+            | Kind::DuplicateName
+            | Kind::ProtectionOff
+            | Kind::ProtectionDegraded
+            | Kind::Unreachable
+            | Kind::Silent
+            | Kind::ColdStart => figures::since(start, now_unix_us),
+        }
     }
 
     /// Whether both are about the same thing.
@@ -167,6 +241,12 @@ impl Finding {
 
     /// Takes in what another process says about the same thing.
     pub(super) fn absorb(&mut self, other: Self) {
+        // Where it is over says nothing about where it holds.
+        match (self.standing, other.standing) {
+            (Standing::Holds, Standing::Over) => return,
+            (Standing::Over, Standing::Holds) => return *self = other,
+            (Standing::Holds, Standing::Holds) | (Standing::Over, Standing::Over) => {}
+        }
         let since = match (self.since_unix_us, other.since_unix_us) {
             (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
             (mine, theirs) => mine.or(theirs),

@@ -5,25 +5,26 @@ use herdfeed::Severity;
 use super::{Finding, Kind};
 use crate::clock::Now;
 use crate::figures::seconds;
-use crate::model::{Link, Target};
+use crate::model::{Link, Target, World, deploy};
 use crate::msg::Farewell;
 
 /// A restart is told this long: a cold cache needs about that to warm up.
 const RESTART_TOLD_US: u64 = 30_000_000;
 /// A link that is down this shortly is only a blink.
 const BLINK_US: u64 = 500_000;
-/// A stream that is silent this long is worth a word.
-const SILENT_US: u64 = 3_000_000;
 
-/// What is to be said about one process.
-pub(super) fn judge(target: &Target, now: Now) -> Vec<Finding> {
+/// What is to be said about the processes.
+pub(super) fn judge(world: &World, now: Now) -> Vec<Finding> {
+    let successors = deploy::successors(world);
     let mut findings = Vec::new();
-    findings.extend(link(target, now));
-    findings.extend(restart(target, now));
+    for target in &world.targets {
+        findings.extend(link(target, successors.get(&target.id).copied(), now));
+        findings.extend(restart(target, now));
+    }
     findings
 }
 
-fn link(target: &Target, now: Now) -> Option<Finding> {
+fn link(target: &Target, successor: Option<&Target>, now: Now) -> Option<Finding> {
     let finding = |kind, severity| Finding::new(kind, severity, &target.name, &target.name);
     match &target.link {
         Link::Waiting { why, since_unix_us, .. } => {
@@ -35,26 +36,41 @@ fn link(target: &Target, now: Now) -> Option<Finding> {
                     .cure("is it running? R retries")
             })
         }
-        Link::Gone { farewell: Farewell::Said, .. } => Some(
+        Link::Gone { at_us, farewell: Farewell::Said } => Some(
             finding(Kind::Ended, Severity::Info)
+                .since(wall(*at_us, now))
                 .why("it said goodbye")
                 .cure("nothing to do if it was stopped on purpose"),
         ),
-        Link::Gone { farewell: Farewell::Unsaid, .. } => Some(
-            finding(Kind::Died, Severity::Warn)
-                .why("it went without a goodbye: crashed or killed")
-                .cure("look at its log and exit code"),
-        ),
-        Link::Up => {
-            let lag = target.lag_us(now)?;
-            (lag > SILENT_US).then(|| {
-                finding(Kind::Unreachable, Severity::Warn)
-                    .what(format!("silent for {}", seconds(lag)), lag)
-                    .why("the process is up but says nothing")
-                    .cure("its host may be overloaded: look there")
-            })
+        Link::Gone { at_us, farewell: Farewell::Unsaid } => Some(died(target, successor).since(wall(*at_us, now))),
+        Link::Silent { since_us } => {
+            let silent_us = now.since_us(*since_us);
+            Some(
+                finding(Kind::Silent, Severity::Warn)
+                    .what(format!("no word for {}", seconds(silent_us)), silent_us)
+                    .why("its stream is open, nothing comes: stopped, or its host is overloaded")
+                    .cure("look at the process and its host; its figures are left out"),
+            )
         }
-        Link::Connecting => None,
+        Link::Up | Link::Connecting => None,
+    }
+}
+
+/// A moment of our monotonic clock as wall time.
+fn wall(at_us: u64, now: Now) -> u64 {
+    now.unix_us.saturating_sub(now.since_us(at_us))
+}
+
+fn died(target: &Target, successor: Option<&Target>) -> Finding {
+    let finding = |kind, severity| Finding::new(kind, severity, &target.name, &target.name);
+    match successor {
+        Some(peer) => finding(Kind::Replaced, Severity::Info)
+            .what(format!("by {}", peer.name), 0)
+            .why("it went without a goodbye, and another took its place")
+            .cure("look at its log and exit code if nobody restarted it"),
+        None => finding(Kind::Died, Severity::Warn)
+            .why("it went without a goodbye: crashed or killed")
+            .cure("look at its log and exit code"),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use herdfeed::{CacheSnapshot, Fact, HerdEnd, Measure, Severity, Stage};
+use herdfeed::words::ClosedSet;
+use herdfeed::{CacheSnapshot, Fact, FlightTrigger, HerdEnd, LiveFlight, Measure, MissCause, Severity, Stage};
 
 use super::{Finding, Kind, Scene, cures};
 use crate::clock::Now;
@@ -53,11 +54,22 @@ fn parallel_loads(cache: &CacheSnapshot) -> HashMap<&str, (u64, u64)> {
     loads
 }
 
+/// Whether a load of this key has taken half of its flight's deadline.
+pub(super) fn is_late(scene: &Scene<'_>, key: &str) -> bool {
+    let half_us = scene.config.map_or(0, |config| config.flight_deadline_ms.saturating_mul(500));
+    let late = |flight: &LiveFlight| flight.key == key && flight.end.is_none() && flight.age_us >= half_us;
+    half_us > 0 && scene.cache.live.iter().any(late)
+}
+
 /// Several loads of one key at once.
 pub(super) fn stampede(scene: &Scene<'_>, subject: String, loads: u64, since_unix_us: u64) -> Finding {
     let many = loads >= herdfeed::thresholds::herd_waiters(scene.limit());
-    let severity = if many { Severity::Critical } else { Severity::Warn };
-    let why = if scene.is_off(Measure::SingleFlight) { "single-flight is off" } else { "loads of one key overlap" };
+    let (severity, why) = match (scene.is_off(Measure::SingleFlight), many) {
+        (true, true) => (Severity::Critical, "single-flight is off"),
+        (true, false) => (Severity::Warn, "single-flight is off"),
+        // With single-flight on no second load of a key begins: these are what is left of the time without it.
+        (false, _) => (Severity::Warn, "they began before single-flight was on"),
+    };
     Finding::new(Kind::Stampede, severity, subject, &scene.target.name)
         .what(format!("{} parallel loads", number(loads)), loads)
         .since(since_unix_us)
@@ -78,31 +90,41 @@ fn ended(world: &World, entry: &Entry) -> Option<Finding> {
     let Fact::HerdEnded(end) = &event.fact else { return None };
     let target = world.targets.iter().find(|target| target.name == entry.target)?;
     let cache = target.caches().iter().find(|cache| cache.name == event.subject)?;
-    let scene = Scene { now: Now::default(), target, cache, config: target.cache_config(&cache.name), gate: None };
+    let scene = Scene::of(target, cache, Now::default());
     let finding = Finding::new(Kind::HerdPassed, Severity::Info, subject(&event.subject, &end.key), &entry.target)
         .since(event.unix_us.saturating_sub(end.duration_us));
-    Some(finding.what(figures(end), end.peak).why(reason(end)).cure(cures::herd(&scene, end.cause)))
+    let cure = if end.loads > 1 { cures::stampede(&scene) } else { cures::herd(&scene, end.cause) };
+    Some(finding.what(figures(end), end.peak).why(reason(end)).cure(cure))
 }
 
 fn figures(end: &HerdEnd) -> String {
-    format!(
-        "{} waited {} for {} load{}",
-        number(end.peak),
-        micros(end.duration_us),
-        number(end.loads.max(1)),
-        plural(end.loads)
-    )
-}
-
-fn reason(end: &HerdEnd) -> String {
-    let cause = end.cause.map_or_else(|| end.trigger.to_string(), |cause| cause.to_string());
-    if end.repeats >= 2 {
-        format!("{cause}, every {}", seconds(end.since_last_us))
-    } else {
-        format!("{cause}; {} calls avoided", number(end.avoided))
+    match end.loads {
+        0 | 1 => format!("{} waited {} for 1 load", number(end.peak), micros(end.duration_us)),
+        loads => format!("{} loads of it within {}", number(loads), micros(end.duration_us)),
     }
 }
 
-fn plural(count: u64) -> &'static str {
-    if count > 1 { "s" } else { "" }
+fn reason(end: &HerdEnd) -> String {
+    let cause = because(end.cause, end.trigger);
+    if end.repeats >= 2 {
+        let every = if end.since_last_us < 1_000_000 { micros(end.since_last_us) } else { seconds(end.since_last_us) };
+        format!("{cause}, every {every}")
+    } else if end.avoided > 0 {
+        format!("{cause}; {} calls avoided", number(end.avoided))
+    } else {
+        cause.to_owned()
+    }
+}
+
+/// Why the value was loaded, as it is spoken.
+pub(super) fn because(cause: Option<MissCause>, trigger: FlightTrigger) -> &'static str {
+    match (cause, trigger) {
+        (Some(cause), _) => cause.label(),
+        (None, FlightTrigger::Miss) => "missing",
+        (None, FlightTrigger::Early) => "refreshed before expiry",
+        (None, FlightTrigger::Stale) => "refreshed while stale",
+        (None, FlightTrigger::Forced) => "refreshed by the application",
+        (None, FlightTrigger::Warmup) => "warmed up",
+        (None, FlightTrigger::Batch) => "loaded in a batch",
+    }
 }

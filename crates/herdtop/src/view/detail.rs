@@ -78,7 +78,16 @@ fn gate(row: &permits::Row) -> Vec<String> {
     let gate = &row.gate;
     let mut lines = vec![pair("gate", &gate.name), pair("process", &row.target_name)];
     lines.extend(gate.in_use.iter().map(|(class, count)| pair(&format!("in use {class}"), number(count))));
-    lines.push(pair("limit", number(gate.limit)));
+    let off = match &row.limit {
+        permits::Limit::Holds => String::new(),
+        permits::Limit::Off { caches, running } if caches.is_empty() => {
+            format!(", OFF: {} calls run", number(*running))
+        }
+        permits::Limit::Off { caches, running } => {
+            format!(", OFF for {}: {} calls run", caches.join(", "), number(*running))
+        }
+    };
+    lines.push(pair("limit", format!("{}{off}", number(gate.limit))));
     lines.push(pair("queue", format!("{} of {}", number(gate.pending), number(gate.queue))));
     lines.push(pair("peaks of 60s", format!("{} in use, {} waiting", gate.usage_peak, gate.pending_peak)));
     lines.extend(gate.results.iter().map(|(result, count)| pair(&format!("{result}"), number(count))));
@@ -91,7 +100,7 @@ fn gate(row: &permits::Row) -> Vec<String> {
 fn event(model: &Model, entry: &crate::model::Entry) -> Vec<String> {
     let told = events::told(entry);
     vec![
-        pair("time", format!("{}Z", time_of_day(entry.unix_us))),
+        pair("time", format!("{} UTC", time_of_day(entry.unix_us))),
         pair("process", &entry.target),
         pair("event", told.kind),
         pair("subject", &told.subject),

@@ -1,7 +1,6 @@
 //! The fleet panel: the processes and how they differ.
 
-use herdfeed::ProtectionLevel;
-use herdfeed::words::ClosedSet;
+use herdfeed::{Measure, ProtectionLevel};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
@@ -13,7 +12,8 @@ use crate::figures::{count, micros, number};
 use crate::model::{Link, Model, Panel};
 use crate::rows::fleet::{self, Row};
 use crate::rows::{RowId, SortKey};
-use crate::text::Align;
+use crate::text::{self, Align};
+use crate::verdict;
 
 pub(super) fn draw(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
     let rows = fleet::rows(model);
@@ -30,8 +30,8 @@ pub(super) fn body(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
 
 fn list(model: &Model, ink: &Ink, rows: &[Row], area: Rect, buf: &mut Buffer) {
     let mut head = RowText::new(area.width, ink.glyphs.ellipsis);
-    let name_cells = name_cells(area);
-    let state_cells = state_cells(rows);
+    let name_cells = name_cells(area, rows);
+    let state_cells = state_cells(ink, rows, model.shown_now().mono_us);
     head.gap(1)
         .column("PROCESS", name_cells, Align::Left, ink.palette.dim)
         .gap(1)
@@ -47,37 +47,44 @@ fn list(model: &Model, ink: &Ink, rows: &[Row], area: Rect, buf: &mut Buffer) {
     for (line, (index, row)) in (1..area.height).zip(rows.iter().enumerate().skip(first)) {
         let over =
             if model.focus == Panel::Fleet && place == Some(index) { ink.palette.selected } else { Style::new() };
-        one(model, ink, row, state_cells, (area, line), over, buf);
+        one(model, ink, row, (name_cells, state_cells), (area, line), over, buf);
     }
 }
 
-/// A countdown needs more room than `up`; while all are up the room goes to the protection.
-fn state_cells(rows: &[Row]) -> usize {
-    let all_up = rows.iter().all(|row| row.link == Link::Up && row.lag_us.is_none_or(|lag| lag <= LATE_US));
-    if all_up { 6 } else { 14 }
+/// What to say of a process's link.
+fn state(ink: &Ink, row: &Row, now_mono_us: u64) -> (String, Style) {
+    match row.lag_us.filter(|lag| row.link == Link::Up && *lag > LATE_US) {
+        Some(lag) => (format!("{} late {}", ink.glyphs.down, micros(lag)), ink.palette.warn),
+        None => header::link_text(ink, &row.link, now_mono_us),
+    }
 }
 
-fn name_cells(area: Rect) -> usize {
-    (usize::from(area.width) / 3).clamp(8, 24)
+/// As wide as the longest needs: while all are up the room goes to the protection.
+fn state_cells(ink: &Ink, rows: &[Row], now_mono_us: u64) -> usize {
+    let widest = rows.iter().map(|row| text::width(&state(ink, row, now_mono_us).0) + 1).max().unwrap_or(0);
+    widest.clamp(6, 14)
+}
+
+/// As wide as the widest name needs, up to a third: the rest is for what sets a process apart.
+fn name_cells(area: Rect, rows: &[Row]) -> usize {
+    let widest = rows.iter().map(|row| text::width(&text::clean(&row.name))).max().unwrap_or(0);
+    widest.clamp(7, (usize::from(area.width) / 3).clamp(7, 24))
 }
 
 fn one(
     model: &Model,
     ink: &Ink,
     row: &Row,
-    state_cells: usize,
+    (name_cells, state_cells): (usize, usize),
     (area, line): (Rect, u16),
     over: Style,
     buf: &mut Buffer,
 ) {
     let now = model.shown_now();
     let mut text = RowText::new(area.width, ink.glyphs.ellipsis);
-    let (mut state, mut style) = header::link_text(ink, &row.link, now.mono_us);
-    if let Some(lag) = row.lag_us.filter(|lag| row.link == Link::Up && *lag > LATE_US) {
-        (state, style) = (format!("{} late {}", ink.glyphs.down, micros(lag)), ink.palette.warn);
-    }
+    let (state, style) = state(ink, row, now.mono_us);
     text.gap(1)
-        .column(&row.name, name_cells(area), Align::Left, ink.palette.plain)
+        .column(&row.name, name_cells, Align::Left, ink.palette.plain)
         .gap(1)
         .column(&state, state_cells, Align::Left, style)
         .column(&row.rate.map_or_else(|| "-".to_owned(), count), 6, Align::Right, ink.palette.plain)
@@ -86,6 +93,20 @@ fn one(
         text.text(&remark, style).gap(1);
     }
     text.put(area, line, over, buf);
+}
+
+/// Which measures are off, the weightiest first. Where there is no room for all, the first is told with the number of
+/// the others; where there is none even for that, its beginning.
+fn off(measures: &[Measure], room: usize) -> String {
+    let names: Vec<&str> = verdict::by_weight(measures).collect();
+    let first = names.first().copied().unwrap_or("");
+    let more = names.len().saturating_sub(1);
+    let last = format!("no {first}");
+    let mut tries = vec![format!("off: {}", names.join(", "))];
+    if more > 0 {
+        tries.extend([format!("off: {first} +{more}"), format!("no {first} +{more}")]);
+    }
+    tries.into_iter().find(|text| text.len() <= room).unwrap_or(last)
 }
 
 /// Protection, then everything that sets this process apart.
@@ -97,10 +118,7 @@ fn remarks(ink: &Ink, row: &Row, room: usize) -> Vec<(String, Style)> {
         return remarks;
     }
     if !row.off.is_empty() {
-        let names: Vec<&str> = row.off.iter().map(|measure| measure.label()).collect();
-        let all = format!("off: {}", names.join(" "));
-        let short = format!("off: {} measures", names.len());
-        remarks.push((if all.len() <= room || names.len() == 1 { all } else { short }, palette.warn));
+        remarks.push((off(&row.off, room), palette.warn));
     } else if let Some(level) = row.protection {
         let style = match level {
             ProtectionLevel::Cluster | ProtectionLevel::Process => palette.plain,

@@ -9,7 +9,7 @@ use ratatui::style::Style;
 
 use super::Ink;
 use super::row::RowText;
-use crate::figures::{micros, number, sum, time_of_day};
+use crate::figures::{micros, number, seconds, sum, time_of_day};
 use crate::model::{KeyDisplay, Link, Model, Target};
 
 /// A feed that is this late is worth a word.
@@ -43,14 +43,15 @@ pub(super) fn draw(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
         row.gap(2).text(&format!("/{}", model.filter.text()), palette.info);
     }
     let now = model.shown_now().unix_us;
-    row.right(&format!("{}Z ", time_of_day(now)), palette.plain);
+    row.right(&format!("{} UTC ", time_of_day(now)), palette.plain);
     row.put(area, 0, Style::new(), buf);
 }
 
 /// The process whose feed is the latest, if it is late.
 fn latest(model: &Model) -> Option<(&str, u64)> {
     let now = model.shown_now();
-    let lag = |target: &'_ Target| if target.is_up() { target.lag_us(now) } else { None };
+    let is_open = |target: &Target| matches!(target.link, Link::Up | Link::Silent { .. });
+    let lag = |target: &'_ Target| if is_open(target) { target.lag_us(now) } else { None };
     let late = model.world().targets.iter().filter_map(|target| Some((target.name.as_str(), lag(target)?)));
     late.filter(|(_, lag)| *lag > LATE_US).max_by_key(|(_, lag)| *lag)
 }
@@ -75,6 +76,10 @@ pub(super) fn link_text(ink: &Ink, state: &Link, now_mono_us: u64) -> (String, S
     match state {
         Link::Connecting => (format!("{} connecting", ink.glyphs.down), ink.palette.dim),
         Link::Up => (format!("{} up", ink.glyphs.up), ink.palette.good),
+        Link::Silent { since_us } => {
+            let silent = seconds(now_mono_us.saturating_sub(*since_us));
+            (format!("{} silent {silent}", ink.glyphs.down), ink.palette.warn)
+        }
         Link::Waiting { retry_at_us, .. } => {
             let left = retry_at_us.saturating_sub(now_mono_us).div_ceil(1_000_000);
             let text = match left {

@@ -8,7 +8,7 @@ use ratatui::widgets::{Block, Clear, Widget};
 
 use super::row::RowText;
 use super::{Ink, detail, frame, verdict};
-use crate::figures::since;
+use crate::glossary::GLOSSARY;
 use crate::keymap::{BINDINGS, FILTER_HELP};
 use crate::model::{Model, Page};
 use crate::text::{self, Align};
@@ -18,7 +18,7 @@ pub(super) type PageLine = (String, Style);
 
 pub(super) fn draw(model: &Model, ink: &Ink, page: &Page, scroll: usize, area: Rect, buf: &mut Buffer) {
     let (title, lines) = match page {
-        Page::Help => ("Help", help(model, ink)),
+        Page::Help => ("Help", help(model, ink, area.width)),
         Page::Findings => ("Findings", findings(model, ink, area.width)),
         Page::Detail(id) => ("Detail", detail::lines(model, ink, id)),
     };
@@ -51,7 +51,7 @@ fn centred(area: Rect, widest: usize, lines: usize) -> Rect {
     Rect::new(area.x + (area.width - width) / 2, area.y + (most_height - height) / 2, width, height)
 }
 
-fn help(model: &Model, ink: &Ink) -> Vec<PageLine> {
+fn help(model: &Model, ink: &Ink, width: u16) -> Vec<PageLine> {
     let palette = &ink.palette;
     let mut lines: Vec<PageLine> =
         BINDINGS.iter().map(|binding| (format!("{:<12} {}", binding.shown, binding.help), palette.plain)).collect();
@@ -66,7 +66,21 @@ fn help(model: &Model, ink: &Ink) -> Vec<PageLine> {
     lines.push((String::new(), palette.plain));
     lines.push(("Letters: H hit  S stale and reserve  N negative  L loaded  C coalesced".into(), palette.plain));
     lines.push(("X rejected, cooling, closed, fallback  E failed, timed out".into(), palette.plain));
+    lines.push((String::new(), palette.plain));
+    lines.push(("Words (times are UTC):".into(), palette.bold));
+    lines.extend(words(width).into_iter().map(|line| (line, palette.plain)));
     lines
+}
+
+/// The glossary, its explanations one below the other.
+fn words(width: u16) -> Vec<String> {
+    const WORD: usize = 15;
+    let room = usize::from(width).saturating_sub(WORD + 6).max(20);
+    let one = |(word, meaning): &(&str, &str)| {
+        let starts = std::iter::once(*word).chain(std::iter::repeat(""));
+        starts.zip(wrap(meaning, room)).map(|(start, line)| format!("{start:<WORD$}{line}")).collect::<Vec<_>>()
+    };
+    GLOSSARY.iter().flat_map(one).collect()
 }
 
 fn findings(model: &Model, ink: &Ink, width: u16) -> Vec<PageLine> {
@@ -78,7 +92,8 @@ fn findings(model: &Model, ink: &Ink, width: u16) -> Vec<PageLine> {
     let room = usize::from(width).saturating_sub(8);
     let mut lines = Vec::new();
     for finding in &model.findings {
-        let start = finding.since_unix_us.map_or_else(String::new, |start| format!("  {}", since(start, now)));
+        let time = finding.time(now);
+        let start = if time.is_empty() { time } else { format!("  {time}") };
         let glyph = ink.glyphs.severity(finding.severity);
         let subject = verdict::subject(model, finding);
         lines.push((format!("{glyph} {} {subject}{start}", finding.kind.word()), palette.severity(finding.severity)));

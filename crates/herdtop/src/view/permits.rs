@@ -9,7 +9,7 @@ use super::row::RowText;
 use super::{Ink, frame, spark};
 use crate::figures::{count, micros, number};
 use crate::model::{Model, Panel};
-use crate::rows::permits::{self, Row};
+use crate::rows::permits::{self, Limit, Row};
 use crate::text::{self, Align};
 
 /// How many lines a gate can take, the most telling first.
@@ -68,9 +68,17 @@ fn short(ink: &Ink, row: &Row, (area, line): (Rect, u16), over: Style, buf: &mut
     text.gap(1)
         .column(&format!("{} {}", gate.name, row.target_name), name_cells, Align::Left, ink.palette.plain)
         .gap(1);
-    text.column(&format!("{}/{}", number(gate.used()), number(gate.limit)), 9, Align::Right, ink.palette.bold).gap(1);
-    let bar_cells = if area.width >= 50 { 8 } else { 5 };
-    text.text(&spark::bar(ink, gate.used(), gate.limit, bar_cells), full_style(ink, row)).gap(1);
+    match &row.limit {
+        Limit::Off { running, .. } => {
+            text.text(&format!("OFF {} calls run", number(*running)), ink.palette.warn).gap(1);
+        }
+        Limit::Holds => {
+            let used = format!("{}/{}", number(gate.used()), number(gate.limit));
+            text.column(&used, 9, Align::Right, ink.palette.bold).gap(1);
+            let bar_cells = if area.width >= 50 { 8 } else { 5 };
+            text.text(&spark::bar(ink, gate.used(), gate.limit, bar_cells), full_style(ink, row)).gap(1);
+        }
+    }
     let waiting = if gate.pending > 0 { ink.palette.warn } else { ink.palette.plain };
     let word = if area.width >= 50 { "queue" } else { "q" };
     text.text(&format!("{word} {}", number(gate.pending)), waiting).gap(1);
@@ -86,7 +94,8 @@ fn times(ink: &Ink, row: &Row, (area, line): (Rect, u16), over: Style, buf: &mut
     let mut text = RowText::new(area.width, ink.glyphs.ellipsis);
     text.gap(3).text(&format!("p99 permit {} call {}", p99(&row.wait), p99(&row.call)), ink.palette.plain);
     if row.connection_wait.count > 0 {
-        text.text(&format!(" connection {}", p99(&row.connection_wait)), ink.palette.plain);
+        let word = if area.width >= 50 { "connection" } else { "conn" };
+        text.text(&format!(" {word} {}", p99(&row.connection_wait)), ink.palette.plain);
     }
     text.put(area, line, over, buf);
 }
@@ -102,9 +111,14 @@ fn whole(ink: &Ink, row: &Row, gates: usize, (area, line): (Rect, u16), over: St
         text.text(&spark::bar(ink, used, all, cells), style).gap(1).text(sign, style);
         text
     };
-    let style = full_style(ink, row);
-    let sign = if gate.limit > 0 && gate.used() >= gate.limit { "FULL" } else { "" };
-    bar("in use", gate.used(), gate.limit, style, sign).put(area, line, over, buf);
+    if let Limit::Off { caches, running } = &row.limit {
+        let mut text = new();
+        text.gap(1).text(&unlimited(caches, *running), ink.palette.warn);
+        text.put(area, line, over, buf);
+    } else {
+        let sign = if gate.limit > 0 && gate.used() >= gate.limit { "FULL" } else { "" };
+        bar("in use", gate.used(), gate.limit, full_style(ink, row), sign).put(area, line, over, buf);
+    }
     let sign = if gate.queue > 0 && gate.pending >= gate.queue { "FULL" } else { "" };
     let style = if gate.pending > 0 { ink.palette.warn } else { ink.palette.good };
     bar("queue", gate.pending, gate.queue, style, sign).put(area, line + 1, over, buf);
@@ -123,6 +137,14 @@ fn whole(ink: &Ink, row: &Row, gates: usize, (area, line): (Rect, u16), over: St
         over,
         buf,
     );
+}
+
+/// What there is to say instead of a bar when nothing is limited.
+fn unlimited(caches: &[String], running: u64) -> String {
+    match caches {
+        [] => format!("PERMITS OFF {} calls run without one", number(running)),
+        some => format!("PERMITS OFF for {}, {} calls run", some.join(", "), number(running)),
+    }
 }
 
 /// The last lines of a gate: what takes how long, and which gate it is if there are several.

@@ -9,11 +9,14 @@ use ratatui::style::Style;
 
 use super::Ink;
 use super::row::RowText;
-use crate::figures::{count, since};
+use crate::figures::count;
 use crate::model::{Link, Model};
 use crate::rows::outcomes;
 use crate::text;
 use crate::verdict::{Finding, Kind};
+
+/// Fewer cells of a cure than this are not worth drawing: the arrow and a word or two.
+const LEAST_CURE: usize = 16;
 
 /// A part of the line and how it is drawn.
 type Part = (String, Style);
@@ -64,9 +67,7 @@ fn parts(model: &Model, ink: &Ink, finding: &Finding) -> [Part; 5] {
     let before = |text: &str, sign: &str| {
         if text.is_empty() { String::new() } else { format!("{sign}{text}") }
     };
-    // A herd that has passed tells its own length.
-    let start = finding.since_unix_us.filter(|_| finding.kind != Kind::HerdPassed);
-    let start = start.map_or_else(String::new, |start| since(start, now));
+    let start = finding.time(now);
     let processes = match finding.targets.len() {
         0 | 1 => String::new(),
         many => format!(" on {many}"),
@@ -109,7 +110,11 @@ fn fitted(parts: &[Part; 5], room: usize) -> [Part; 5] {
     let short = cure.split(": ").next().unwrap_or(&cure);
     let tries =
         [without(&[], &cure), without(&[], short), without(&[3], &cure), without(&[3], short), without(&[2, 3], short)];
-    let last = tries[4].clone();
+    // A cure of which only a few letters are left says nothing.
+    let mut last = tries[4].clone();
+    if room < width(&last) - text::width(&last[4].0) + LEAST_CURE {
+        last[4].0.clear();
+    }
     tries.into_iter().find(|parts| width(parts) <= room).unwrap_or(last)
 }
 

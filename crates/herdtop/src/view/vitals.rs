@@ -40,10 +40,15 @@ fn permits(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
     let (pending, queue) = (sum(gates().map(|gate| gate.pending)), sum(gates().map(|gate| gate.queue)));
     let mut text = RowText::new(area.width, ink.glyphs.ellipsis);
     let full = if limit > 0 && used >= limit { ink.palette.critical } else { ink.palette.plain };
-    text.gap(1).text(&format!("permits {}/{} ", number(used), number(limit)), full);
-    text.text(&spark::bar(ink, used, limit, 8), full);
-    text.gap(2).text(&format!("queue {}/{} ", number(pending), number(queue)), ink.palette.plain);
-    text.text(&spark::bar(ink, pending, queue, 8), ink.palette.plain);
+    if let Some(running) = crate::rows::permits::unlimited(model) {
+        text.gap(1).text(&format!("permits OFF, {} calls run", number(running)), ink.palette.warn);
+        text.gap(2).text(&format!("queue {}/{}", number(pending), number(queue)), ink.palette.plain);
+    } else {
+        text.gap(1).text(&format!("permits {}/{} ", number(used), number(limit)), full);
+        text.text(&spark::bar(ink, used, limit, 8), full);
+        text.gap(2).text(&format!("queue {}/{} ", number(pending), number(queue)), ink.palette.plain);
+        text.text(&spark::bar(ink, pending, queue, 8), ink.palette.plain);
+    }
     text.gap(2).text(&format!("flights {}", number(crate::rows::flights::in_progress(model))), ink.palette.plain);
     text.put(area, 2, Style::new(), buf);
 }

@@ -69,6 +69,8 @@ pub(crate) fn cache() -> CacheSnapshot {
         gate: "db".into(),
         protection: Some(ProtectionLevel::Process),
         entries: 8_400,
+        negatives: 0,
+        negative_capacity: 1_000,
         capacity: 10_000,
         ..CacheSnapshot::default()
     }
@@ -188,10 +190,16 @@ impl Script {
         }
     }
 
-    /// Time passes and nobody says anything.
+    /// Time passes and nobody says anything; the clock ticks as ever.
     pub(crate) fn silence(&mut self, us: u64) {
-        let now = self.model.now.plus_us(us);
-        self.send(Msg::Tick(now));
+        let start = self.model.now;
+        (0..us).step_by(250_000).for_each(|passed| self.sleep(start.plus_us((passed + 250_000).min(us))));
+        self.sleep(start.plus_us(us));
+    }
+
+    /// The clock ticks; if that is much later than the last time this program itself has stood still.
+    pub(crate) fn sleep(&mut self, until: Now) {
+        self.send(Msg::Tick(until));
     }
 
     pub(crate) fn text(&self, width: u16, height: u16) -> String {

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
-use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use herdcache::axum::Age;
 use herdcache::{Answer, Got};
 use herdfeed::Outcome;
 use serde::{Deserialize, Serialize};
@@ -48,10 +48,7 @@ pub(crate) async fn show(
     let got = app.products.get(&key).await;
     request.end(&got);
     match got {
-        Ok(Some(product)) => {
-            let age = [(header::AGE, Answer::age(&product).as_secs().to_string())];
-            Ok(with_outcome(Answer::outcome(&product), (age, Json(&*product))))
-        }
+        Ok(Some(product)) => Ok(with_outcome(Answer::outcome(&product), (Age::of(&product), Json(&*product)))),
         Ok(None) => Err(([(X_OUTCOME, ABSENT)], Refusal::NotFound).into_response()),
         Err(error) => Err(with_outcome(error.outcome(), Refusal::of_cache(&error))),
     }

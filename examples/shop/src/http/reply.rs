@@ -1,11 +1,9 @@
 //! What the shop says when it has no answer: one type, one place for status codes.
 
-use std::time::Duration;
-
 use axum::Json;
 use axum::http::{HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use herdcache::GetError;
+use herdcache::{ErrorKind, GetError};
 use herdfeed::{ClosedSet, Outcome};
 
 use crate::db::DbError;
@@ -22,8 +20,8 @@ pub(crate) enum Refusal {
     BadInput(String),
     /// There is no such thing. 404.
     NotFound,
-    /// Try again after this long. 503.
-    Busy { why: String, retry_in: Duration },
+    /// Try again after this many seconds. 503.
+    Busy { why: String, seconds: u64 },
     /// The database gave no answer. 502.
     NoAnswer(&'static str),
 }
@@ -31,29 +29,29 @@ pub(crate) enum Refusal {
 impl Refusal {
     /// The refusal that a failed read of the cache means.
     pub(crate) fn of_cache(error: &GetError<DbError>) -> Self {
-        if let Some(retry_in) = error.retry_after() {
-            let why = match error {
-                GetError::Rejected { reason, .. } => format!("too busy to load this product now ({reason})"),
-                _ => "the last load of this product failed a moment ago".to_owned(),
-            };
-            return Self::Busy { why, retry_in };
-        }
-        match error {
-            GetError::Closed => {
-                Self::Busy { why: "the shop is shutting down".to_owned(), retry_in: Duration::from_secs(1) }
+        let seconds = error.retry_after_seconds().unwrap_or(1);
+        match error.kind() {
+            ErrorKind::Busy => {
+                let why = match error {
+                    GetError::Rejected { reason, .. } => format!("too busy to load this product now ({reason})"),
+                    _ => "the last load of this product failed a moment ago".to_owned(),
+                };
+                Self::Busy { why, seconds }
             }
+            ErrorKind::Closed => Self::Busy { why: "the shop is shutting down".to_owned(), seconds },
             // What the database said stays inside: it may name files and statements.
-            _ => Self::NoAnswer("the product could not be loaded"),
+            ErrorKind::Timeout | ErrorKind::OriginFailed | ErrorKind::Defect => {
+                Self::NoAnswer("the product could not be loaded")
+            }
         }
     }
 
     /// The refusal that a failed query outside the cache means.
     pub(crate) fn of_query(error: &DbError) -> Self {
         match error {
-            DbError::NoConnection { limit } => Self::Busy {
-                why: format!("no database connection became free within {limit:?}"),
-                retry_in: Duration::from_secs(1),
-            },
+            DbError::NoConnection { limit } => {
+                Self::Busy { why: format!("no database connection became free within {limit:?}"), seconds: 1 }
+            }
             DbError::Interrupted | DbError::Sqlite(_) | DbError::Thread => {
                 Self::NoAnswer("the database did not answer")
             }
@@ -79,18 +77,13 @@ impl IntoResponse for Refusal {
         match self {
             Self::BadInput(text) => (StatusCode::BAD_REQUEST, body(&text)).into_response(),
             Self::NotFound => (StatusCode::NOT_FOUND, body("there is no such thing")).into_response(),
-            Self::Busy { why, retry_in } => {
-                let after = [(header::RETRY_AFTER, whole_seconds(retry_in).to_string())];
-                (StatusCode::SERVICE_UNAVAILABLE, after, body(&why)).into_response()
+            Self::Busy { why, seconds } => {
+                (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, seconds.to_string())], body(&why))
+                    .into_response()
             }
             Self::NoAnswer(why) => (StatusCode::BAD_GATEWAY, body(why)).into_response(),
         }
     }
-}
-
-/// `Retry-After` knows whole seconds only; rounding down would ask too early.
-fn whole_seconds(wait: Duration) -> u64 {
-    (wait.as_secs() + u64::from(wait.subsec_nanos() > 0)).max(1)
 }
 
 /// Adds the outcome's name to a response.
@@ -106,13 +99,6 @@ pub(crate) async fn no_such_page() -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn retry_after_is_never_too_early() {
-        for (millis, seconds) in [(0, 1), (1, 1), (1_000, 1), (1_001, 2), (2_500, 3)] {
-            assert_eq!(whole_seconds(Duration::from_millis(millis)), seconds, "{millis} ms");
-        }
-    }
 
     #[test]
     fn p2_quoted_input_cannot_steer_a_terminal() {

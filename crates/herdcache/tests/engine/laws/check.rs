@@ -88,7 +88,8 @@ fn caps(world: &World, account: &Account) -> Result<(), String> {
     // Whoever opened the flight waits for it too, beside its waiters.
     let most = cache.live.iter().map(|flight| flight.waiters).max().unwrap_or(0);
     at_most("L7 waiters of a flight", most, setup.max_waiters as u64 + 1)?;
-    at_most("L7 entries", cache.entries, setup.capacity)?;
+    at_most("L7 values", cache.entries - cache.negatives, setup.capacity)?;
+    at_most("L7, N1 negative entries", cache.negatives, cache.negative_capacity)?;
     at_most("L7 queue", gate.pending, setup.queue as u64)?;
     at_most("L3 permits", gate.used(), setup.permits as u64)?;
     same("L3 run-time check", &0, &gate.law_violations)

@@ -1,4 +1,4 @@
-//! A key as the store holds it: its own `Drop` never runs under a lock of ours.
+//! A key as stores and indexes hold it: its own `Drop` never runs under a lock of ours.
 //!
 //! moka lets go of keys whenever its garbage is collected, which may be in the
 //! middle of a write that holds the key's table lock. A key that dies there waits
@@ -12,16 +12,15 @@ use moka::Equivalent;
 use crate::graveyard;
 
 /// A key that is buried when it is dropped under a vigil. Never empty before its drop.
-pub(super) struct Kept<K: 'static>(Option<K>);
+pub(crate) struct Kept<K: 'static>(Option<K>);
 
 impl<K> Kept<K> {
-    pub(super) fn new(key: K) -> Self {
+    pub(crate) fn new(key: K) -> Self {
         Self(Some(key))
     }
 
     /// The key itself.
-    #[cfg(feature = "lab")]
-    pub(super) fn key(&self) -> Option<&K> {
+    pub(crate) fn key(&self) -> Option<&K> {
         self.0.as_ref()
     }
 }
@@ -54,7 +53,7 @@ impl<K> Drop for Kept<K> {
 }
 
 /// What a lookup brings: any borrowed form of the key.
-pub(super) struct Probe<'a, Q: ?Sized>(pub(super) &'a Q);
+pub(crate) struct Probe<'a, Q: ?Sized>(pub(crate) &'a Q);
 
 impl<Q: Hash + ?Sized> Hash for Probe<'_, Q> {
     fn hash<H: Hasher>(&self, state: &mut H) {

@@ -1,0 +1,141 @@
+//! The local tier: values in one store, negative entries in another that is much smaller.
+//!
+//! N1: a flood of keys that do not exist fills the room of negative entries only, and
+//! evicts no value. That room is made when the first absence comes. Whatever
+//! changes a key holds its table lock, so that a key is in one of the two; readers
+//! without the lock look for the value first.
+
+use std::borrow::Borrow;
+use std::hash::Hash;
+use std::sync::{Arc, OnceLock};
+
+use foldhash::fast::RandomState;
+
+use crate::entry::Stored;
+use crate::store::{Leavings, Store};
+
+/// What one cache holds.
+pub(crate) struct Local<K: 'static, S> {
+    values: S,
+    negatives: OnceLock<S>,
+    room: Room,
+    hasher: RandomState,
+    leavings: Arc<Leavings<K>>,
+}
+
+/// How much each store may hold, in entries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    pub(crate) values: u64,
+    pub(crate) negatives: u64,
+}
+
+impl Room {
+    /// `share` of `capacity` for negatives, on top of it.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "both factors are within their ranges")]
+    pub(crate) fn new(capacity: u64, share: f64) -> Self {
+        Self { values: capacity, negatives: ((capacity as f64 * share) as u64).max(1) }
+    }
+}
+
+impl<K: Hash + Eq + 'static, S> Local<K, S> {
+    pub(crate) fn new<V: Send + Sync + 'static>(room: Room, hasher: RandomState, leavings: Arc<Leavings<K>>) -> Self
+    where
+        S: Store<K, V>,
+    {
+        let values = S::new(room.values, hasher.clone(), Arc::clone(&leavings));
+        Self { values, negatives: OnceLock::new(), room, hasher, leavings }
+    }
+
+    /// The key's state, if any.
+    #[inline]
+    pub(crate) fn get<V: Send + Sync + 'static, Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<Stored<V>>
+    where
+        S: Store<K, V>,
+        K: Borrow<Q>,
+    {
+        match self.values.get(key) {
+            None => self.negatives.get()?.get(key),
+            found => found,
+        }
+    }
+
+    /// Stores, or overwrites.
+    pub(crate) fn put<V: Send + Sync + 'static>(&self, key: K, stored: Stored<V>)
+    where
+        S: Store<K, V>,
+        K: Clone,
+    {
+        // Stored first and taken out of the other store after that: a reader never finds neither.
+        match stored {
+            Stored::Value(_) => match self.negatives.get() {
+                None => self.values.put(key, stored),
+                Some(negatives) => {
+                    self.values.put(key.clone(), stored);
+                    supersede(negatives, &key);
+                }
+            },
+            Stored::Absent(_) => {
+                let open = || S::new(self.room.negatives, self.hasher.clone(), Arc::clone(&self.leavings));
+                self.negatives.get_or_init(open).put(key.clone(), stored);
+                supersede(&self.values, &key);
+            }
+        }
+    }
+
+    /// Removes.
+    pub(crate) fn remove<V: Send + Sync + 'static, Q: Hash + Eq + ?Sized>(&self, key: &Q)
+    where
+        S: Store<K, V>,
+        K: Borrow<Q>,
+    {
+        self.values.remove(key);
+        if let Some(negatives) = self.negatives.get() {
+            negatives.remove(key);
+        }
+    }
+
+    /// Does pending maintenance, so that counts and causes are exact.
+    pub(crate) fn settle<V: Send + Sync + 'static>(&self)
+    where
+        S: Store<K, V>,
+    {
+        self.values.settle();
+        if let Some(negatives) = self.negatives.get() {
+            negatives.settle();
+        }
+    }
+
+    /// Entries, after [`Local::settle`]: all, and the negatives among them.
+    pub(crate) fn len<V: Send + Sync + 'static>(&self) -> (u64, u64)
+    where
+        S: Store<K, V>,
+    {
+        let negatives = self.negatives.get().map_or(0, Store::len);
+        (self.values.len() + negatives, negatives)
+    }
+
+    /// How much it may hold.
+    pub(crate) fn room(&self) -> Room {
+        self.room
+    }
+
+    /// Shows every entry.
+    pub(crate) fn each<V: Send + Sync + 'static>(&self, visit: &mut dyn FnMut(&K, &Stored<V>))
+    where
+        S: Store<K, V>,
+    {
+        self.values.each(visit);
+        if let Some(negatives) = self.negatives.get() {
+            negatives.each(visit);
+        }
+    }
+}
+
+/// Takes a key out of one store because the other has it now.
+fn supersede<K: Hash + Eq + 'static, V: Send + Sync + 'static, S: Store<K, V>>(store: &S, key: &K) {
+    if let Some(old) = store.get(key) {
+        old.stamps().supersede();
+        store.remove(key);
+    }
+}

@@ -1,0 +1,116 @@
+//! The cures: each follows what makes the trouble and what the process said of its settings.
+
+#[path = "support/script.rs"]
+mod script;
+
+use herdfeed::{CacheConfig, Fact, FlightTrigger, Measure, MissCause, OriginResult, RejectReason, Severity};
+use herdtop::msg::Feed;
+use herdtop::verdict::{Finding, Kind};
+use script::{Script, condition, everyday};
+
+/// One process that has run for twelve seconds.
+fn one() -> Script {
+    let mut script = Script::new();
+    script.attach("api", 101);
+    script.pass(48, everyday);
+    script
+}
+
+fn of(script: &Script, kind: Kind) -> Option<Finding> {
+    script.model.findings.iter().find(|finding| finding.kind == kind).cloned()
+}
+
+/// Many cold keys are no matter of a hot key; one key is no matter of a warm-up.
+#[test]
+fn the_cure_of_an_overload_follows_what_makes_it() {
+    type Row = (Option<MissCause>, u64, &'static [Measure], &'static str);
+    let table: Vec<Row> = vec![
+        (Some(MissCause::Cold), 40, &[], "warm up before taking traffic; a longer queue lets more callers wait"),
+        (
+            Some(MissCause::Cold),
+            40,
+            &[Measure::Stale],
+            "warm up before taking traffic; a longer queue lets more callers wait",
+        ),
+        (Some(MissCause::Cold), 40, &[Measure::Permits], "switch permits on: less load on the origin"),
+        (Some(MissCause::Version), 40, &[], "warm up before taking traffic; a longer queue lets more callers wait"),
+        (Some(MissCause::Evicted), 40, &[], "raise capacity (8400 of 10000 entries used): TTLs do not help"),
+        (Some(MissCause::Invalidated), 40, &[], "invalidate fewer keys at once, or insert the new values"),
+        (Some(MissCause::Expired), 40, &[], "set stale_for: old values answer while keys reload; or more jitter"),
+        (Some(MissCause::Expired), 40, &[Measure::Jitter], "switch jitter on: less load on the origin"),
+        (None, 40, &[], "warm up, or load fewer keys at once; more permits only if the origin has room"),
+        (Some(MissCause::Expired), 1, &[Measure::SingleFlight], "switch single-flight on: less load on the origin"),
+        (Some(MissCause::Expired), 1, &[], "wait: loads of one key from before single-flight was on run out"),
+        (None, 0, &[], "find the load in hot keys; more permits only if the origin has room"),
+    ];
+    for (cause, keys, off, cure) in table {
+        let mut script = one();
+        script.pass(4, |snapshot| {
+            everyday(snapshot);
+            let mono_us = snapshot.mono_us;
+            let cache = &mut snapshot.caches[0];
+            cache.off = off.to_vec();
+            if let Some(cause) = cause {
+                cache.misses[cause] += 40;
+            }
+            cache.live = (0..40.min(keys * 40))
+                .map(|n| script::flight(n, &format!("k{}", n % keys.max(1)), mono_us - 1_000, 1_000, 0))
+                .collect();
+            cache.rejections[RejectReason::QueueFull] += 30;
+        });
+        let finding = of(&script, Kind::Rejecting).unwrap();
+        assert_eq!(finding.cure, cure, "{cause:?}, {keys} keys, off {off:?}");
+    }
+}
+
+/// What covers readers while the origin fails is what the process said of its settings.
+#[test]
+fn the_cure_of_a_failing_origin_follows_the_settings() {
+    let cure = |stale_ms: u64, stale_if_error_ms: u64, off: &[Measure]| {
+        let mut script = one();
+        let mut hello = script.services[0].hello.clone();
+        (hello.caches[0].stale_ms, hello.caches[0].stale_if_error_ms) = (stale_ms, stale_if_error_ms);
+        script.feed(0, Feed::Hello(Box::new(hello)));
+        script.pass(4, |snapshot| {
+            everyday(snapshot);
+            snapshot.caches[0].off = off.to_vec();
+            let fact = Fact::OriginFailing { ratio: 0.4, calls: 300 };
+            snapshot.caches[0].conditions = vec![condition(Severity::Warn, "users", fact)];
+            snapshot.caches[0].origin_results[OriginResult::Error] += 10;
+        });
+        of(&script, Kind::OriginFailing).unwrap().cure
+    };
+    assert_eq!(cure(0, 0, &[]), "heal the origin; with stale_if_error_for old values would answer meanwhile");
+    assert_eq!(cure(30_000, 0, &[]), "heal the origin; old values answer until 30s past freshness");
+    assert_eq!(cure(30_000, 600_000, &[]), "heal the origin; old values answer until 10m00s past freshness");
+    assert_eq!(cure(30_000, 0, &[Measure::Stale]), "heal the origin; switch stale on");
+}
+
+#[test]
+fn the_cure_of_an_expiry_follows_the_settings() {
+    let cure = |settings: fn(&mut CacheConfig), off: &[Measure]| {
+        let mut script = one();
+        let mut hello = script.services[0].hello.clone();
+        settings(&mut hello.caches[0]);
+        script.feed(0, Feed::Hello(Box::new(hello)));
+        script.pass(1, |snapshot| {
+            everyday(snapshot);
+            let fact = Fact::HerdStarted {
+                flight: 7,
+                key: "user:42".into(),
+                cause: Some(MissCause::Expired),
+                trigger: FlightTrigger::Miss,
+                waiters: 812,
+                loads: 1,
+            };
+            snapshot.caches[0].off = off.to_vec();
+            snapshot.caches[0].conditions = vec![condition(Severity::Info, "users", fact)];
+        });
+        of(&script, Kind::Herd).unwrap().cure
+    };
+    assert!(cure(|_| {}, &[]).starts_with("set stale_for"));
+    assert!(cure(|c| c.stale_ms = 1_000, &[Measure::Stale]).starts_with("switch stale on"));
+    assert!(cure(|c| c.stale_ms = 1_000, &[]).starts_with("early_refresh(1.0)"));
+    let both = |c: &mut CacheConfig| (c.stale_ms, c.early_refresh) = (1_000, 1.0);
+    assert_eq!(cure(both, &[]), "raise stale_for: this value's stale cover is too short");
+}
