@@ -1,5 +1,6 @@
 //! [`Builder`]: the settings of a cache, each with its default and what both directions cost.
 
+use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use crate::cache::{Cache, ReadThrough};
 use crate::config::{ConfigError, Settings};
 use crate::core::Core;
 use crate::gate::Gate;
+use crate::group::Grouping;
 use crate::key::{Key, KeyNames, KeyView};
 use crate::measures::{Measures, Policy};
 use crate::origin::Origin;
@@ -22,6 +24,7 @@ pub struct Builder<K, V, E> {
     negative_ttl: Option<Duration>,
     gate: Gate,
     view: KeyView<K>,
+    groups: Option<Grouping<K>>,
     policy: Policy,
     value: std::marker::PhantomData<fn() -> (V, E)>,
 }
@@ -34,6 +37,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
             negative_ttl: None,
             gate,
             view: KeyView::Hash,
+            groups: None,
             policy: Policy::FULL,
             value: std::marker::PhantomData,
         }
@@ -106,7 +110,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
         self
     }
 
-    /// How long a key cools after a failed load: `base`, doubled with each failure in a row up to `cap`, × U\[1, 1.5\].
+    /// How long a key cools after a failed load: `base` × 2ⁿ with each failure in a row, × U\[1, 1.5\], never above `cap`.
     /// 10 ms to 1 min. Default 100 ms and 5 s.
     ///
     /// Longer: errors go on after healing. Shorter: a sick origin is probed more often.
@@ -125,6 +129,33 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     /// The most waiters of one flight, 16 bytes each beside their own tasks: 1 to 10,000,000. Default 100,000.
     pub fn max_waiters(mut self, waiters: usize) -> Self {
         self.settings.max_waiters = waiters;
+        self
+    }
+
+    /// Groups keys, say by tenant: one group holds at most this part of the cache's flights and of the gate's queue,
+    /// above 0 and at most 1. Beyond it its loads are refused as `group_share`. Default: no groups.
+    ///
+    /// Groups that wait at the gate are served in turn, so that a flood of one delays another by a permit at a time,
+    /// and neither fills the queue against it nor lets it time out there. The share limits who waits, not who holds a
+    /// permit: one group alone uses the whole gate, and slow loads of one keep their permits until they end. A group is
+    /// known by the hash of what `group` gives: the same for every cache behind the gate, and gone with its last load.
+    ///
+    /// More: one group can crowd the rest out when a few flood at once (shares that add up to more than 1 fill the
+    /// queue). Less: a short burst of one group is rejected.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use herdcache::{Cache, Gate, Ttl};
+    /// #[derive(Clone, PartialEq, Eq, Hash, serde::Serialize)]
+    /// struct Page { tenant: u32, path: String }
+    ///
+    /// let pages = Cache::<Page, String>::builder("pages", Ttl::fresh_for(Duration::from_secs(60)), &Gate::new(8))
+    ///     .group_share(0.25, |page: &Page| page.tenant)
+    ///     .build()?;
+    /// # Ok::<(), herdcache::ConfigError>(())
+    /// ```
+    pub fn group_share<G: Hash>(mut self, share: f64, group: impl Fn(&K) -> G + Send + Sync + 'static) -> Self {
+        self.groups = Some(Grouping::new(share, group));
         self
     }
 
@@ -153,10 +184,12 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
         self.settings.negative_ttl = self.negative_ttl.unwrap_or(self.settings.negative_ttl.min(fresh_for));
         self.settings.check(&self.name)?;
         self.check_refresh()?;
-        let Self { name, settings, gate, view, policy, .. } = self;
+        self.check_queue_timeout()?;
+        self.check_groups()?;
+        let Self { name, settings, gate, view, groups, policy, .. } = self;
         let core = registry::add_cache(&name, |name| {
             let names = KeyNames::new(&name, view);
-            Arc::new(Core::new(name, settings, Measures::new(policy), gate, names))
+            Arc::new(Core::new(name, settings, Measures::new(policy), gate, names, groups))
         });
         Ok(Cache::over(core))
     }
@@ -167,6 +200,34 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     /// As [`Builder::build`].
     pub fn build_over<O: Origin<K, V, Error = E>>(self, origin: O) -> Result<ReadThrough<K, V, E>, ConfigError> {
         Ok(ReadThrough::new(self.build()?, Arc::new(origin)))
+    }
+
+    fn check_groups(&self) -> Result<(), ConfigError> {
+        match &self.groups {
+            Some(groups) if !(groups.share > 0.0 && groups.share <= 1.0) => Err(ConfigError::new(
+                format!("cache {:?}", self.name),
+                "group_share",
+                format!("{} is not above 0 and at most 1", groups.share),
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// A wait that is longer than any flight may take could only end as `deadline`. The default is cut without a word.
+    fn check_queue_timeout(&self) -> Result<(), ConfigError> {
+        let (chosen, deadline) = (self.gate.0.settings.chosen_queue_timeout, self.settings.flight_deadline);
+        match chosen.filter(|chosen| *chosen > deadline) {
+            Some(chosen) => Err(ConfigError::new(
+                format!("cache {:?}", self.name),
+                "queue_timeout",
+                format!(
+                    "{chosen:?} of its gate {:?} is longer than flight_deadline {deadline:?}: \
+                     lower the timeout or raise the deadline",
+                    self.gate.name()
+                ),
+            )),
+            None => Ok(()),
+        }
     }
 
     fn check_refresh(&self) -> Result<(), ConfigError> {

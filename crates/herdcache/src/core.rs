@@ -23,7 +23,7 @@ use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use foldhash::fast::RandomState;
-use herdfeed::{CacheConfig, MissCause, StaleReason};
+use herdfeed::{CacheConfig, Measure, MissCause, StaleReason};
 use tokio::sync::Notify;
 
 use crate::account::{Account, Sample, tick};
@@ -33,11 +33,12 @@ use crate::cooling::Windows;
 use crate::entry::{Entry, Stored};
 use crate::flight::table::Table;
 use crate::gate::Gate;
+use crate::group::{Group, Grouping};
 use crate::herd::{Cover, Herds};
 use crate::hotkeys::{HotKeys, Seen};
 use crate::key::{Key, KeyNames};
 use crate::local::{Local, Room};
-use crate::measures::Measures;
+use crate::measures::{Measures, Policy};
 use crate::origin::call::Errand;
 use crate::store::moka::MokaStore;
 use crate::store::{Leavings, Store};
@@ -58,6 +59,7 @@ pub(crate) struct Core<K: 'static, V: Send + Sync + 'static, E, S = LocalStore<K
     pub(crate) account: Arc<Account>,
     pub(crate) table: Table<K, V, E>,
     pub(crate) names: KeyNames<K>,
+    groups: Option<Grouping<K>>,
     pub(crate) hot: HotKeys<K>,
     pub(crate) herds: Herds,
     leavings: Arc<Leavings<K>>,
@@ -73,7 +75,14 @@ pub(crate) struct Core<K: 'static, V: Send + Sync + 'static, E, S = LocalStore<K
 static NEXT_FLIGHT: AtomicU64 = AtomicU64::new(1);
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
-    pub(crate) fn new(name: String, settings: Settings, measures: Measures, gate: Gate, names: KeyNames<K>) -> Self {
+    pub(crate) fn new(
+        name: String,
+        settings: Settings,
+        measures: Measures,
+        gate: Gate,
+        names: KeyNames<K>,
+        groups: Option<Grouping<K>>,
+    ) -> Self {
         let account = Arc::new(Account::new());
         let leavings = Arc::new(Leavings::new(Arc::clone(&account)));
         let hasher = RandomState::default();
@@ -98,6 +107,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             gate,
             account,
             names,
+            groups,
             leavings,
             hasher,
         }
@@ -106,6 +116,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     #[inline]
     pub(crate) fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
         self.hasher.hash_one(key)
+    }
+
+    /// S6: whose share a load of this key is of. A cache that only observes limits nobody.
+    pub(crate) fn group(&self, key: &K, policy: Policy) -> Option<Group> {
+        self.groups.as_ref().filter(|_| policy.has(Measure::Permits)).map(|groups| groups.of(key))
     }
 
     /// Why a request found nothing servable.
@@ -201,6 +216,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             cooling_cap_ms: ms(settings.cooling_cap),
             max_flights: settings.max_flights as u64,
             max_waiters: settings.max_waiters as u64,
+            group_share: self.groups.as_ref().map(|groups| groups.share),
             keys: self.names.view().label().to_owned(),
         }
     }

@@ -4,6 +4,7 @@
 //! after that, outside every lock. It knows nothing of loading or storing.
 
 mod crew;
+mod groups;
 mod landing;
 pub(crate) mod table;
 mod waiters;
@@ -20,6 +21,7 @@ use tokio::task::AbortHandle;
 
 use crate::clock::Moment;
 use crate::entry::{Entry, Stored};
+use crate::group::Group;
 use crate::measures::Policy;
 use crate::origin::call::Call;
 use crate::tags::Epoch;
@@ -36,6 +38,8 @@ pub(crate) struct Flight<K, V: Send + Sync + 'static, E> {
     pub(crate) hash: u64,
     pub(crate) trigger: FlightTrigger,
     pub(crate) cause: Option<MissCause>,
+    /// S6: whose share it is of.
+    pub(crate) group: Option<Group>,
     pub(crate) started: Moment,
     pub(crate) deadline: Moment,
     /// O1: the measures that were on when it opened.
@@ -103,6 +107,7 @@ pub(crate) struct Opening<K> {
     pub(crate) hash: u64,
     pub(crate) trigger: FlightTrigger,
     pub(crate) cause: Option<MissCause>,
+    pub(crate) group: Option<Group>,
     pub(crate) started: Moment,
     pub(crate) deadline: Moment,
     pub(crate) policy: Policy,
@@ -114,13 +119,14 @@ pub(crate) struct Opening<K> {
 
 impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
     pub(crate) fn new(opening: Opening<K>) -> Self {
-        let Opening { id, key, hash, trigger, cause, started, deadline, policy, home, epoch } = opening;
+        let Opening { id, key, hash, trigger, cause, group, started, deadline, policy, home, epoch } = opening;
         Self {
             id,
             key,
             hash,
             trigger,
             cause,
+            group,
             started,
             deadline,
             policy,

@@ -80,13 +80,17 @@ pub(crate) fn refresh_early(now: Moment, soft: Moment, load_ns: u64, beta: f64, 
 
 /// E1: how long a key cools after its `failures`-th failed load in a row (from 1).
 ///
-/// `unit` in 0..=1 spreads the windows of different processes over ×1 to ×1.5.
+/// `base` × 2ⁿ × U[1, 1.5], never above `cap`. Near the cap the window is spread below it, between two thirds
+/// and the whole: keys and processes that failed together do not probe together. `unit` in 0..=1 chooses.
 pub(crate) fn cooling_window(base: Duration, cap: Duration, failures: u32, unit: f64) -> u64 {
     let doublings = failures.saturating_sub(1).min(32);
-    let window = nanos(base).saturating_mul(1_u64 << doublings).min(nanos(cap));
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most half of the window")]
-    let spread = (window as f64 * 0.5 * unit.clamp(0.0, 1.0)) as u64;
-    window.saturating_add(spread)
+    let (base, cap) = (nanos(base), nanos(cap));
+    let grown = base.saturating_mul(1_u64 << doublings);
+    let least = grown.min((cap / 3 * 2).max(base));
+    let most = grown.saturating_add(grown / 2).min(cap);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the whole range")]
+    let spread = (most.saturating_sub(least) as f64 * unit.clamp(0.0, 1.0)) as u64;
+    least.saturating_add(spread)
 }
 
 #[cfg(test)]

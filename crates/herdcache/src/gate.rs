@@ -1,26 +1,37 @@
 //! [`Gate`]: the right to call the origin, a bounded wait for it, and the refusal.
 //!
-//! A gate knows neither keys nor loads. The limit is a semaphore; the queue in
-//! front of it is first come, first served, and bounded in length and time.
+//! A gate knows neither keys nor loads. `queue` holds the limit and the bounded
+//! queue in front of it; this file joins it with classes and the account.
 
+mod acquire;
+mod adaptive;
+mod breaker;
 mod builder;
 mod conditions;
+mod fail_fast;
 mod permit;
+mod queue;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use herdfeed::{GateConfig, GateSnapshot, PermitClass, PermitResult, RejectReason};
-use tokio::sync::Semaphore;
+use herdfeed::{Event, GateConfig, GateSnapshot, OriginResult, PermitClass, PermitResult, RejectReason};
+use parking_lot::Mutex;
 
 use crate::account::{AtomicHistogram, Counters, Peak};
 use crate::clock::{self, Moment};
+use crate::group::Group;
 use crate::registry::{self, ObservedGate};
 
+pub use acquire::{GatePermit, Rejected};
+use adaptive::{Adaptive, Met};
+use breaker::{Breaker, Role};
 pub use builder::GateBuilder;
+pub use fail_fast::FailFast;
 pub(crate) use permit::{Permit, Place};
+use queue::{Entry, Queue, Slot};
 
 /// Bounds concurrent origin calls: the permits that protect a database.
 ///
@@ -42,12 +53,11 @@ pub struct Gate(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     pub(crate) name: String,
     pub(crate) settings: GateSettings,
-    semaphore: Arc<Semaphore>,
+    queue: Arc<Queue>,
     /// Permits out, by class.
     in_use: Counters<PermitClass>,
     /// Places taken in the shares of the background classes.
     claimed: Counters<PermitClass>,
-    pending: AtomicUsize,
     granted: Counters<PermitClass>,
     results: Counters<PermitResult>,
     skipped: AtomicU64,
@@ -59,16 +69,22 @@ pub(crate) struct Inner {
     /// Permits found out beyond the limit (law L3); must stay 0.
     pub(crate) law_violations: AtomicU64,
     conditions: conditions::GateConditions,
+    breaker: Option<Breaker>,
+    adaptive: Option<Mutex<Adaptive>>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct GateSettings {
     pub(crate) permits: usize,
     pub(crate) queue: usize,
-    pub(crate) queue_timeout: Duration,
+    /// As the application set it.
+    pub(crate) chosen_queue_timeout: Option<Duration>,
     pub(crate) refresh_permits: usize,
     pub(crate) warmup_permits: usize,
     pub(crate) origin_capacity: Option<u64>,
+    pub(crate) fail_fast: Option<FailFast>,
+    /// The least that the limit may become, if it follows the origin.
+    pub(crate) adaptive_floor: Option<usize>,
 }
 
 /// What a load that comes to the gate gets.
@@ -100,11 +116,12 @@ impl Gate {
     fn open(name: &str, settings: GateSettings) -> Self {
         let build = |name| Inner {
             name,
-            semaphore: Arc::new(Semaphore::new(settings.permits)),
+            queue: Queue::new(settings.adaptive_floor.unwrap_or(settings.permits), settings.queue),
+            adaptive: settings.adaptive_floor.map(|floor| Mutex::new(Adaptive::new(floor, settings.permits))),
+            breaker: settings.fail_fast.map(Breaker::new),
             settings,
             in_use: Counters::new(),
             claimed: Counters::new(),
-            pending: AtomicUsize::new(0),
             granted: Counters::new(),
             results: Counters::new(),
             skipped: AtomicU64::new(0),
@@ -129,21 +146,30 @@ impl Gate {
     }
 
     /// G1: a foreground load asks to call the origin. Never waits.
-    pub(crate) fn enter(&self, now: Moment) -> Admission {
+    pub(crate) fn enter(&self, group: Option<Group>, now: Moment) -> Admission {
         let inner = &self.0;
-        // A permit that is free while others queue belongs to them: the semaphore sees to that.
-        if let Ok(permit) = Arc::clone(&inner.semaphore).try_acquire_owned() {
-            inner.results.add(PermitResult::Granted);
-            return Admission::Granted(self.grant(permit, PermitClass::Foreground, now));
+        let Some(role) = inner.admit(now) else { return self.refuse(RejectReason::OriginDown, now) };
+        match inner.queue.enter(group) {
+            Entry::Free(slot) => {
+                inner.results.add(PermitResult::Granted);
+                Admission::Granted(self.grant(slot, PermitClass::Foreground, role, now))
+            }
+            Entry::Waits(waiter) => Admission::Queued(Place::new(self, waiter, role)),
+            Entry::Refused(reason) => {
+                inner.not_sent(role, now);
+                self.refuse(reason, now)
+            }
         }
-        if let Some(place) = Place::take(self) {
-            Admission::Queued(place)
-        } else {
-            inner.results.add(PermitResult::QueueFull);
-            inner.conditions.rejected();
-            self.check(now);
-            Admission::Refused(RejectReason::QueueFull)
+    }
+
+    fn refuse(&self, reason: RejectReason, now: Moment) -> Admission {
+        self.0.results.add(result_of(reason));
+        // A gate that is shut is not saturated.
+        if reason != RejectReason::OriginDown {
+            self.0.conditions.rejected();
         }
+        self.check(now);
+        Admission::Refused(reason)
     }
 
     /// G2: a background load asks. It gets a permit of its class's share now, or none.
@@ -154,7 +180,7 @@ impl Gate {
             PermitClass::Refresh => inner.settings.refresh_permits,
             PermitClass::Warmup => inner.settings.warmup_permits,
         };
-        let permit = self.claim(class, share as u64);
+        let permit = self.claim(class, inner.in_force(share));
         if permit.is_none() {
             inner.skipped.fetch_add(1, Relaxed);
         }
@@ -163,17 +189,22 @@ impl Gate {
 
     /// A permit out of a share. The place in the share is taken first, so that two cannot both get the last.
     fn claim(&self, class: PermitClass, share: u64) -> Option<Permit> {
-        let inner = &self.0;
-        if inner.claimed.raise(class) <= share {
-            if let Ok(permit) = Arc::clone(&inner.semaphore).try_acquire_owned() {
-                return Some(self.grant(permit, class, clock::exact()));
+        let (inner, now) = (&self.0, clock::exact());
+        let shut = inner.breaker.as_ref().is_some_and(|breaker| breaker.is_shut(now));
+        if inner.claimed.raise(class) <= share && !shut {
+            // A permit that is free while foreground loads wait is theirs: the queue sees to that.
+            if let Some(slot) = inner.queue.try_enter() {
+                // G5: where every read is answered stale, refreshes are the only ones that can find the origin back.
+                if let Some(role) = inner.admit(now) {
+                    return Some(self.grant(slot, class, role, now));
+                }
             }
         }
         inner.claimed.sub(class);
         None
     }
 
-    fn grant(&self, permit: tokio::sync::OwnedSemaphorePermit, class: PermitClass, now: Moment) -> Permit {
+    fn grant(&self, slot: Slot, class: PermitClass, role: Role, now: Moment) -> Permit {
         let inner = &self.0;
         inner.in_use.add(class);
         inner.granted.add(class);
@@ -183,14 +214,18 @@ impl Gate {
         }
         inner.usage_peak.note(now, used);
         self.check(now);
-        Permit::new(self.clone(), permit, class, now)
+        Permit::new(self.clone(), slot, (class, role), now)
     }
 
-    /// When a refused caller has a fair chance: the time in which the queue before it is worked off.
-    pub(crate) fn retry_in(&self) -> Duration {
+    /// When a refused caller has a fair chance: at the next probe, or when the queue before it is worked off.
+    pub(crate) fn retry_in(&self, reason: RejectReason) -> Duration {
         let inner = &self.0;
-        let ahead = inner.pending.load(Relaxed) as u64 + 1;
-        let each = inner.held_ns.load(Relaxed) / inner.settings.permits as u64;
+        if reason == RejectReason::OriginDown {
+            let probe = inner.breaker.as_ref().and_then(|breaker| breaker.retry_in(clock::exact()));
+            return probe.unwrap_or(Duration::from_millis(1));
+        }
+        let ahead = inner.queue.waiting() as u64 + 1;
+        let each = inner.held_ns.load(Relaxed) / inner.queue.limit().max(1) as u64;
         Duration::from_nanos(each.saturating_mul(ahead)).clamp(Duration::from_millis(100), Duration::from_secs(10))
     }
 
@@ -210,15 +245,70 @@ impl Gate {
     }
 }
 
+impl Inner {
+    /// G5: as what a load may pass now, if it may.
+    fn admit(&self, now: Moment) -> Option<Role> {
+        self.breaker.as_ref().map_or(Some(Role::Load), |breaker| breaker.admit(now))
+    }
+
+    /// G3: a load has ended; the limit may move with it.
+    fn adapt(&self, began: Moment, now: Moment, result: OriginResult) {
+        let Some(adaptive) = &self.adaptive else { return };
+        let met = || if self.queue.was_full() { Met::Limit } else { Met::Less };
+        let (before, after) = {
+            let mut adaptive = adaptive.lock();
+            adaptive.ended(began, now, result, met);
+            let (before, after) = (self.queue.limit(), adaptive.limit());
+            if before != after {
+                self.queue.set_limit(after);
+            }
+            (before, after)
+        };
+        if after > before {
+            self.queue.wake();
+        }
+    }
+
+    /// G2: a share of the permits, while fewer are in force.
+    fn in_force(&self, share: usize) -> u64 {
+        (share as u64 * self.queue.limit() as u64).div_ceil(self.settings.permits as u64)
+    }
+
+    /// What has started and not ended, with its latest figures.
+    fn active(&self) -> Vec<Event> {
+        let down = self.breaker.as_ref().and_then(Breaker::active);
+        self.conditions.active().into_iter().chain(down).collect()
+    }
+
+    /// G5: one that would have been a probe got no permit.
+    fn not_sent(&self, role: Role, now: Moment) {
+        if let (Role::Probe, Some(breaker)) = (role, &self.breaker) {
+            breaker.not_sent(now);
+        }
+    }
+}
+
+/// How a wait for a permit ended that was refused.
+fn result_of(reason: RejectReason) -> PermitResult {
+    match reason {
+        RejectReason::QueueTimeout => PermitResult::QueueTimeout,
+        RejectReason::Deadline => PermitResult::Deadline,
+        RejectReason::GroupShare => PermitResult::GroupShare,
+        RejectReason::OriginDown => PermitResult::OriginDown,
+        // The last two are a cache's, not a gate's.
+        RejectReason::QueueFull | RejectReason::FlightsFull | RejectReason::WaitersFull => PermitResult::QueueFull,
+    }
+}
+
 impl ObservedGate for Inner {
     fn snapshot(&self) -> GateSnapshot {
         let now = clock::exact();
         self.conditions.check(self, now);
         GateSnapshot {
             name: self.name.clone(),
-            limit: self.settings.permits as u64,
+            limit: self.queue.limit() as u64,
             in_use: self.in_use.read(),
-            pending: self.pending.load(Relaxed) as u64,
+            pending: self.queue.waiting() as u64,
             queue: self.settings.queue as u64,
             granted: self.granted.read(),
             results: self.results.read(),
@@ -227,7 +317,9 @@ impl ObservedGate for Inner {
             usage_peak: self.usage_peak.read(now),
             pending_peak: self.pending_peak.read(now),
             origin_capacity: self.settings.origin_capacity,
-            conditions: self.conditions.active(),
+            circuit: self.breaker.as_ref().map(Breaker::circuit),
+            ceiling: self.adaptive.is_some().then_some(self.settings.permits as u64),
+            conditions: self.active(),
             law_violations: self.law_violations.load(Relaxed),
         }
     }
@@ -238,10 +330,12 @@ impl ObservedGate for Inner {
             name: self.name.clone(),
             permits: self.settings.permits as u64,
             queue: self.settings.queue as u64,
-            queue_timeout_ms: ms(self.settings.queue_timeout),
+            queue_timeout_ms: ms(self.settings.queue_timeout()),
             refresh_permits: self.settings.refresh_permits as u64,
             warmup_permits: self.settings.warmup_permits as u64,
             origin_capacity: self.settings.origin_capacity,
+            adaptive_floor: self.settings.adaptive_floor.map(|floor| floor as u64),
+            fail_fast: self.breaker.as_ref().map(Breaker::config),
         }
     }
 }

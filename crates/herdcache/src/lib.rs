@@ -36,6 +36,8 @@
 //! | stale-while-revalidate | readers that wait at expiry | with [`Ttl::stale_for`] |
 //! | refresh-ahead | the same, without answering stale values | with [`Builder::early_refresh`] |
 //! | permits | many different missing keys, or a slow database | always, by the [`Gate`] |
+//! | fail-fast | a dead database, whose every key would pay a timeout | yes, by the gate: [`GateBuilder::fail_fast`] |
+//! | group shares | one tenant whose misses crowd out the others | with [`Builder::group_share`] |
 //!
 //! All of this works within one process. Requests on other processes load for themselves.
 //!
@@ -70,6 +72,7 @@ mod freshness;
 mod gate;
 mod ghost;
 mod graveyard;
+mod group;
 mod herd;
 mod hotkeys;
 mod kept;
@@ -99,7 +102,7 @@ pub use error::{BoxError, ErrorKind, Failure, GetError, Got};
 pub use events::Events;
 #[cfg(feature = "feed")]
 pub use feed::{Feed, FeedBuilder, serve_feed};
-pub use gate::{Gate, GateBuilder};
+pub use gate::{FailFast, Gate, GateBuilder, GatePermit, Rejected};
 pub use herdfeed::{self, Outcome, RejectReason};
 pub use key::{Key, KeyView};
 pub use loaded::Loaded;

@@ -178,6 +178,18 @@ pub enum Fact {
         /// How long it lasted.
         duration_us: u64,
     },
+    /// So many loads failed that the gate refuses new ones, except one probe at a time.
+    OriginDown {
+        /// Loads that failed within the gate's window, or since then.
+        failed: u64,
+        /// Loads that ended within the window, or since then.
+        calls: u64,
+    },
+    /// A probe succeeded: the gate lets loads through again.
+    OriginUp {
+        /// How long it refused them.
+        duration_us: u64,
+    },
     /// The origin answers, but loads spend much of their time waiting for a connection.
     ConnectionsExhausted {
         /// Mean wait for a connection over the last 10 seconds.

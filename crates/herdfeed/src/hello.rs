@@ -97,12 +97,15 @@ pub struct CacheConfig {
     pub max_flights: u64,
     /// The most waiters of one flight.
     pub max_waiters: u64,
+    /// Part of the flights and of the gate's queue that one group (tenant) may hold, if keys are grouped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group_share: Option<f64>,
     /// How keys are shown: `hash`, `plain` or `function`.
     pub keys: String,
 }
 
 /// Effective settings of one gate.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GateConfig {
     /// The gate's name.
@@ -120,4 +123,24 @@ pub struct GateConfig {
     /// What the origin can bear over all processes, if the application said so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin_capacity: Option<u64>,
+    /// The least that the limit may become, if it follows the origin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adaptive_floor: Option<u64>,
+    /// When the gate refuses all loads because too many fail; absent if never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fail_fast: Option<FailFastConfig>,
+}
+
+/// When a gate refuses all loads because too many fail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FailFastConfig {
+    /// The failed part of loads that opens it, 0..=1.
+    pub ratio: f64,
+    /// Fewer loads than this prove nothing.
+    pub at_least: u64,
+    /// The span over which they are counted.
+    pub window_ms: u64,
+    /// Time between two probes.
+    pub probe_every_ms: u64,
 }

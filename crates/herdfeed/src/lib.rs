@@ -44,7 +44,7 @@ extern crate self as herdfeed;
 #[cfg(feature = "transport")]
 pub use address::Address;
 pub use event::{Event, Fact, HerdEnd, Severity};
-pub use hello::{CacheConfig, Clock, GateConfig, Hello, Process};
+pub use hello::{CacheConfig, Clock, FailFastConfig, GateConfig, Hello, Process};
 pub use histogram::Histogram;
 pub use line::{Line, LineError, Past, Second};
 pub use snapshot::{CacheSnapshot, GateSnapshot, HotKey, LiveFlight, Peaks, Snapshot, Stage, Warmup};
@@ -52,6 +52,6 @@ pub use tally::Tally;
 #[cfg(feature = "transport")]
 pub use token::Token;
 pub use words::{
-    ClosedSet, DiscardReason, FlightEnd, FlightRole, FlightTrigger, Measure, MissCause, OriginResult, Outcome,
-    PermitClass, PermitResult, ProtectionLevel, RefreshResult, RejectReason, RemovalCause, StaleReason, Tier,
+    CircuitState, ClosedSet, DiscardReason, FlightEnd, FlightRole, FlightTrigger, Measure, MissCause, OriginResult,
+    Outcome, PermitClass, PermitResult, ProtectionLevel, RefreshResult, RejectReason, RemovalCause, StaleReason, Tier,
 };

@@ -10,8 +10,8 @@ use crate::event::Event;
 use crate::histogram::Histogram;
 use crate::tally::Tally;
 use crate::words::{
-    DiscardReason, FlightEnd, FlightRole, FlightTrigger, Measure, MissCause, OriginResult, Outcome, PermitClass,
-    PermitResult, ProtectionLevel, RefreshResult, RejectReason, RemovalCause, StaleReason,
+    CircuitState, DiscardReason, FlightEnd, FlightRole, FlightTrigger, Measure, MissCause, OriginResult, Outcome,
+    PermitClass, PermitResult, ProtectionLevel, RefreshResult, RejectReason, RemovalCause, StaleReason,
 };
 
 /// The most live flights that a snapshot lists, per cache: those with most waiters or age.
@@ -259,8 +259,11 @@ pub struct HotKey {
 pub struct GateSnapshot {
     /// The gate's name.
     pub name: String,
-    /// The most concurrent origin calls.
+    /// The most concurrent origin calls now.
     pub limit: u64,
+    /// The most that `limit` may become, if it follows the origin; absent when it is fixed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<u64>,
     /// Permits in use by class.
     pub in_use: Tally<PermitClass>,
     /// Loads waiting for a permit.
@@ -282,6 +285,9 @@ pub struct GateSnapshot {
     /// What the origin can bear over all processes, if the application said so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin_capacity: Option<u64>,
+    /// Whether loads are refused because too many failed; absent where fail-fast is off.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub circuit: Option<CircuitState>,
     /// Conditions that have started and not ended, with their latest figures.
     pub conditions: Vec<Event>,
     /// Permits found out beyond the limit (law L3) by the run-time check; must stay 0.

@@ -296,8 +296,24 @@ closed_set! {
         QueueTimeout = "queue_timeout",
         /// The flight deadline passed.
         Deadline = "deadline",
-        /// The cache was shut down.
+        /// Given up: the cache was shut down, or nobody waits any more.
         Closed = "closed",
+        /// The group (tenant) had used its share of the queue.
+        GroupShare = "group_share",
+        /// The gate's fail-fast was open, or opened meanwhile.
+        OriginDown = "origin_down",
+    }
+}
+
+closed_set! {
+    /// What a circuit that fails fast lets through.
+    CircuitState {
+        /// Everything: it works.
+        Closed = "closed",
+        /// Nothing but a probe, which is on its way.
+        HalfOpen = "half_open",
+        /// Nothing until the next probe.
+        Open = "open",
     }
 }
 
@@ -432,7 +448,16 @@ mod tests {
             "skipped_cooling",
         ]);
         check::<PermitClass>(&["foreground", "refresh", "warmup"]);
-        check::<PermitResult>(&["granted", "queue_full", "queue_timeout", "deadline", "closed"]);
+        check::<PermitResult>(&[
+            "granted",
+            "queue_full",
+            "queue_timeout",
+            "deadline",
+            "closed",
+            "group_share",
+            "origin_down",
+        ]);
+        check::<CircuitState>(&["closed", "half_open", "open"]);
         check::<Measure>(&["jitter", "singleflight", "stale", "early", "permits"]);
         check::<ProtectionLevel>(&["cluster", "process", "degraded", "observe"]);
         check::<Tier>(&["local", "shared"]);

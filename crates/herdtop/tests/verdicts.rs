@@ -139,6 +139,7 @@ fn conditions_of_the_origin_have_their_word_their_figures_and_their_cure() {
             "33.3% of 120 calls in 2s",
             "heal the origin; with stale_if_error_for",
         ),
+        (Critical, Fact::OriginDown { failed: 7, calls: 9 }, |_| {}, Kind::OriginDown, "7 of 9 loads failed", "heal"),
         (
             Warn,
             Fact::ConnectionsExhausted { wait_us: 900_000, call_us: 1_000_000 },
@@ -331,6 +332,9 @@ fn g6_too_many_permits_over_the_fleet_are_told() {
     let finding = &script.model.findings[0];
     assert_eq!((finding.kind, finding.what.as_str()), (Kind::Overcommitted, "96 permits for an origin of 80"));
     assert_eq!(finding.targets.len(), 3);
+    // A limit that follows the origin counts as what it may become.
+    script.pass(2, |snapshot| (snapshot.gates[0].limit, snapshot.gates[0].ceiling) = (4, Some(32)));
+    assert_eq!(script.model.findings[0].what, "96 permits for an origin of 80");
 }
 
 #[test]

@@ -204,7 +204,7 @@ where
             }
             Turn::Rejected(reason) => {
                 core.count_rejection(reason);
-                let error = GetError::Rejected { reason, retry_in: core.gate.retry_in() };
+                let error = GetError::Rejected { reason, retry_in: core.gate.retry_in(reason) };
                 Poll::Ready(self.instead(request, found, StaleReason::Rejected, error))
             }
             Turn::Reentrant => Poll::Ready(refuse(request, GetError::Reentrant)),

@@ -30,7 +30,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> ReadThrough<K, 
     /// Each key is answered as [`get`](ReadThrough::get) would answer it, and is one request of the account; a key
     /// that is named twice is asked for twice and loaded once. Keys that another caller is loading are waited for
     /// like any other's. The rest is loaded in chunks of [`Origin::MAX_BATCH`](crate::Origin::MAX_BATCH) keys, each
-    /// by one call of [`Origin::load_many`](crate::Origin::load_many) under one permit. **An origin without a batch
+    /// by one call of [`Origin::load_many`](crate::Origin::load_many) under one permit; keys of different groups
+    /// ([`Builder::group_share`](crate::Builder::group_share)) are never in one call. **An origin without a batch
     /// call loads each key by itself**, so at most as many keys as its gate has permits and places in the queue can
     /// be loaded by one call; the others are rejected.
     ///

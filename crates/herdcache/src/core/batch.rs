@@ -65,7 +65,8 @@ where
 {
     let most = origin.max_batch();
     let mut keys = HashSet::with_hasher(FixedState::default());
-    let mut chunk = Vec::new();
+    // S6: a call takes one place in the queue, which is its group's.
+    let mut chunks: Vec<(Option<u64>, Vec<_>)> = Vec::new();
     let mut alone = Vec::new();
     for led in led {
         let Some(flight) = &led.flight else { continue };
@@ -75,12 +76,16 @@ where
             alone.push(led);
             continue;
         }
-        chunk.push(led);
-        if chunk.len() == most {
-            fly(std::mem::take(&mut chunk), origin);
+        let group = flight.group.map(|group| group.id);
+        let last = chunks.iter_mut().rev().find(|(of, _)| *of == group);
+        match last.filter(|(_, chunk)| chunk.len() < most) {
+            Some((_, chunk)) => chunk.push(led),
+            None => chunks.push((group, vec![led])),
         }
     }
-    fly(chunk, origin);
+    for (_, chunk) in chunks {
+        fly(chunk, origin);
+    }
     // After the calls, so that of two loads of one key the one that was opened first begins first.
     for mut led in alone {
         if let Some(flight) = led.flight.take() {
@@ -241,7 +246,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     async fn fly_queued(self, place: Place, load: BatchFuture<K, V, E>) {
         match place.wait(self.call.deadline()).await {
             Ok(permit) => {
-                let part = self.begin(Ticket::Permit { _permit: permit }, clock::exact());
+                let part = self.begin(Ticket::Permit { permit }, clock::exact());
                 let flights: Vec<_> = self.flights().cloned().collect();
                 self.core.watch_all(&flights, &Handle::current());
                 drop(flights);

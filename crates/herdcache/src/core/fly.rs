@@ -96,8 +96,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if let Some(ticket) = self.call.parents_ticket() {
             return Pass::Now(ticket);
         }
-        match self.core.gate.enter(now) {
-            Admission::Granted(permit) => Pass::Now(Ticket::Permit { _permit: permit }),
+        match self.core.gate.enter(self.flight.group, now) {
+            Admission::Granted(permit) => Pass::Now(Ticket::Permit { permit }),
             Admission::Queued(place) => Pass::Queue(place),
             Admission::Refused(reason) => Pass::Refused(reason),
         }
@@ -208,7 +208,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// G1: waits in the gate's queue first.
     async fn fly_queued(self, place: Place, load: LoadFuture<V, E>) {
         match place.wait(self.flight.deadline).await {
-            Ok(permit) => self.fly_watched(Ticket::Permit { _permit: permit }, load).await,
+            Ok(permit) => self.fly_watched(Ticket::Permit { permit }, load).await,
             Err(reason) => self.reject(reason),
         }
     }
@@ -316,7 +316,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     pub(super) fn reject(self, reason: RejectReason) {
-        let retry_in = self.core.gate.retry_in();
+        let retry_in = self.core.gate.retry_in(reason);
         if let Some(claim) = self.core.claim(&self.flight) {
             self.leave();
             claim.with(Landing::Rejected { reason, retry_in }, FlightEnd::Rejected).deliver();

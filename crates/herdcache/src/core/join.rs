@@ -21,6 +21,7 @@ use crate::flight::table::{Seat, Shard};
 use crate::flight::{Flight, Joined, Opening, Slot};
 use crate::freshness::Freshness;
 use crate::graveyard::Vigil;
+use crate::group::Group;
 use crate::herd::{About, Crowd};
 use crate::key::Key;
 use crate::measures::Policy;
@@ -127,10 +128,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         K: Borrow<Q>,
         Q: Hash + Eq + ?Sized,
     {
-        let Some(place) = self.table.reserve(self.settings.max_flights) else {
-            return Turn::Rejected(RejectReason::FlightsFull);
+        let group = self.group(&key, want.policy);
+        let place = match self.table.reserve(self.settings.max_flights, group) {
+            Ok(place) => place,
+            Err(reason) => return Turn::Rejected(reason),
         };
-        let flight = self.flight(key, want.hash, (want.trigger, Some(want.cause)), want.policy, now);
+        let origin = (want.trigger, Some(want.cause));
+        let flight = self.flight(key, (want.hash, group), origin, want.policy, now);
         // The leader waits like everyone else. Only this thread knows the flight, so there is room. The leader's own
         // waker takes the place of this one when it finds the load pending.
         let Joined::Waiting { slot, .. } = flight.join(Waker::noop().clone(), usize::MAX) else {
@@ -218,7 +222,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     pub(super) fn flight(
         &self,
         key: K,
-        hash: u64,
+        (hash, group): (u64, Option<Group>),
         (trigger, cause): (FlightTrigger, Option<MissCause>),
         policy: Policy,
         now: Moment,
@@ -229,6 +233,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             hash,
             trigger,
             cause,
+            group,
             started: now,
             deadline: now.saturating_add(nanos(self.settings.flight_deadline)),
             policy,

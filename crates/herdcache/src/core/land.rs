@@ -147,7 +147,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     pub(super) fn retire(&self, flight: &Arc<Flight<K, V, E>>) {
         let removed = self.table.lock(flight.hash).remove(flight);
         if removed.gone.is_some() {
-            self.table.release();
+            self.table.release(flight.group);
         }
         if let Some(held) = &removed.held {
             held.may_start.notify_one();

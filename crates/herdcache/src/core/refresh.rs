@@ -24,7 +24,7 @@ enum Opened<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store
     /// The key is being loaded already.
     Busy,
     /// There are as many flights as there may be.
-    Full,
+    Full(RejectReason),
 }
 
 /// What a request to refresh led to. See [`ReadThrough::refresh`](crate::ReadThrough::refresh).
@@ -85,7 +85,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             None => None,
         };
         let ticket = if policy.has(Measure::Permits) {
-            self.gate.enter_background(PermitClass::Refresh).map(|permit| Ticket::Permit { _permit: permit })
+            self.gate.enter_background(PermitClass::Refresh).map(|permit| Ticket::Permit { permit })
         } else {
             Some(Ticket::Free)
         };
@@ -103,8 +103,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 Refreshing::Started
             }
             Opened::Busy => Refreshing::UnderWay,
-            Opened::Full => {
-                self.count_rejection(RejectReason::FlightsFull);
+            Opened::Full(reason) => {
+                self.count_rejection(reason);
                 Refreshing::Full
             }
         }
@@ -135,9 +135,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let Some(place) = self.table.reserve(self.settings.max_flights) else { return Opened::Full };
-        let hash = self.hash(key);
-        let flight = self.flight(key.to_owned(), hash, (trigger, None), policy, clock::exact());
+        let owned = key.to_owned();
+        let (hash, group) = (self.hash(key), self.group(&owned, policy));
+        let place = match self.table.reserve(self.settings.max_flights, group) {
+            Ok(place) => place,
+            Err(reason) => return Opened::Full(reason),
+        };
+        let flight = self.flight(owned, (hash, group), (trigger, None), policy, clock::exact());
         flight.set_previous(stored.cloned());
         let opened = {
             let _vigil = Vigil::open();

@@ -52,7 +52,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             return cold;
         }
         let ticket = if self.measures.read().has(Measure::Permits) {
-            self.gate.enter_background(PermitClass::Warmup).map(|permit| Ticket::Permit { _permit: permit })
+            self.gate.enter_background(PermitClass::Warmup).map(|permit| Ticket::Permit { permit })
         } else {
             Some(Ticket::Free)
         };
@@ -70,9 +70,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     /// Registers the load, unless the key has become warm or busy meanwhile.
     fn open_warm(self: &Arc<Self>, key: &K, hash: u64, now: Moment) -> Opened<K, V, E, S> {
-        let Some(place) = self.table.reserve(self.settings.max_flights) else { return Err(Warming::Busy) };
-        let trigger = FlightTrigger::Warmup;
-        let flight = self.flight(key.clone(), hash, (trigger, None), self.measures.read(), now);
+        let (policy, trigger, owned) = (self.measures.read(), FlightTrigger::Warmup, key.clone());
+        let group = self.group(&owned, policy);
+        let Ok(place) = self.table.reserve(self.settings.max_flights, group) else { return Err(Warming::Busy) };
+        let flight = self.flight(owned, (hash, group), (trigger, None), policy, now);
         {
             let _vigil = Vigil::open();
             let mut shard = self.table.lock(hash);

@@ -14,12 +14,15 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use hashbrown::HashTable;
+use herdfeed::RejectReason;
 use parking_lot::{Mutex, MutexGuard};
 
+use super::groups::Groups;
 use super::{Doom, Flight};
 use crate::clock::Moment;
 use crate::cooling::{Cooling, Windows};
 use crate::graveyard::Vigil;
+use crate::group::Group;
 use crate::herd::Crowd;
 
 const SHARDS: usize = 64;
@@ -30,6 +33,7 @@ type Shared<K, V, E> = Arc<Flight<K, V, E>>;
 pub(crate) struct Table<K, V: Send + Sync + 'static, E> {
     shards: Box<[Mutex<Shard<K, V, E>>]>,
     flights: AtomicUsize,
+    groups: Groups,
 }
 
 /// The keys of one lock.
@@ -68,7 +72,7 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Table<K, V, E> {
     pub(crate) fn new(cooling_places: usize, windows: Windows) -> Self {
         let each = cooling_places.div_ceil(SHARDS);
         let shard = |_| Mutex::new(Shard { rows: HashTable::new(), cooling: Cooling::new(each, windows) });
-        Self { shards: (0..SHARDS).map(shard).collect(), flights: AtomicUsize::new(0) }
+        Self { shards: (0..SHARDS).map(shard).collect(), flights: AtomicUsize::new(0), groups: Groups::default() }
     }
 
     /// Locks the shard of a key's hash.
@@ -78,15 +82,23 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Table<K, V, E> {
         self.shards[index].lock()
     }
 
-    /// A place for one more flight, of `most`.
-    pub(crate) fn reserve(&self, most: usize) -> Option<Reserved<'_>> {
-        self.flights.fetch_update(SeqCst, Relaxed, |n| (n < most).then_some(n + 1)).ok()?;
-        Some(Reserved(&self.flights))
+    /// S6: a place for one more flight, of `most`, out of the share of its group if it has one.
+    pub(crate) fn reserve(&self, most: usize, group: Option<Group>) -> Result<Reserved<'_>, RejectReason> {
+        if group.is_some_and(|group| !self.groups.take(group, most)) {
+            return Err(RejectReason::GroupShare);
+        }
+        if self.flights.fetch_update(SeqCst, Relaxed, |n| (n < most).then_some(n + 1)).is_ok() {
+            return Ok(Reserved { flights: &self.flights, groups: &self.groups, group });
+        }
+        if let Some(group) = group {
+            self.groups.give_back(group);
+        }
+        Err(RejectReason::FlightsFull)
     }
 
     /// Gives back the place of a flight whose load has really ended.
-    pub(crate) fn release(&self) {
-        self.flights.fetch_sub(1, Relaxed);
+    pub(crate) fn release(&self, group: Option<Group>) {
+        drop(Reserved { flights: &self.flights, groups: &self.groups, group });
     }
 
     /// Flights whose load has not ended.
@@ -261,7 +273,11 @@ pub(crate) struct Removed<K, V: Send + Sync + 'static, E> {
 }
 
 /// A place in the table, given back if it is dropped before a flight took it.
-pub(crate) struct Reserved<'a>(&'a AtomicUsize);
+pub(crate) struct Reserved<'a> {
+    flights: &'a AtomicUsize,
+    groups: &'a Groups,
+    group: Option<Group>,
+}
 
 impl Reserved<'_> {
     /// A flight has taken the place, and gives it back when its load has ended.
@@ -272,7 +288,10 @@ impl Reserved<'_> {
 
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
+        self.flights.fetch_sub(1, Relaxed);
+        if let Some(group) = self.group {
+            self.groups.give_back(group);
+        }
     }
 }
 

@@ -80,8 +80,10 @@ fn f4_early_refresh_edges() {
 #[test]
 fn e1_cooling_doubles_up_to_its_cap() {
     let (base, cap) = (Duration::from_millis(100), seconds(5));
-    let windows: Vec<u64> = (1..=8).map(|n| cooling_window(base, cap, n, 0.0) / MS).collect();
-    assert_eq!(windows, [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000]);
-    assert_eq!(cooling_window(base, cap, 1, 1.0) / MS, 150);
-    assert_eq!(cooling_window(base, cap, u32::MAX, 1.0) / MS, 7_500);
+    let windows = |unit: f64| -> Vec<u64> { (1..=8).map(|n| cooling_window(base, cap, n, unit) / MS).collect() };
+    assert_eq!(windows(0.0), [100, 200, 400, 800, 1_600, 3_200, 3_333, 3_333]);
+    assert_eq!(windows(1.0), [150, 300, 600, 1_200, 2_400, 4_800, 5_000, 5_000]);
+    assert_eq!(cooling_window(base, cap, u32::MAX, 1.0) / MS, 5_000);
+    // A cap that leaves no room for a spread is what the window is.
+    assert_eq!([0.0, 1.0].map(|unit| cooling_window(base, base, 3, unit) / MS), [100, 100]);
 }

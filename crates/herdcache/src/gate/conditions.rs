@@ -48,15 +48,15 @@ impl GateConditions {
 
     pub(super) fn check(&self, gate: &Inner, now: Moment) {
         // Nothing waits, was refused or is active: the common case costs two loads.
-        let calm = gate.pending.load(Relaxed) == 0 && self.rejected.load(Relaxed) == self.seen.load(Relaxed);
+        let calm = gate.queue.waiting() == 0 && self.rejected.load(Relaxed) == self.seen.load(Relaxed);
         if calm && !self.active.load(Relaxed) {
             return;
         }
         // Whoever comes while another looks need not look.
         let Some(mut state) = self.state.try_lock() else { return };
         let rejected = self.rejected.load(Relaxed);
-        let pending = gate.pending.load(Relaxed) as u64;
-        let limit = gate.settings.permits as u64;
+        let pending = gate.queue.waiting() as u64;
+        let limit = gate.queue.limit() as u64;
         let full = pending > 0 && gate.in_use.total() >= limit;
         let before = self.seen.swap(rejected, Relaxed);
         let refused = rejected > before;

@@ -1,26 +1,42 @@
 //! A permit that is out, and a place in the queue. Both come back when dropped.
 
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use herdfeed::{PermitClass, PermitResult, RejectReason};
-use tokio::sync::OwnedSemaphorePermit;
+use herdfeed::{OriginResult, PermitClass, PermitResult, RejectReason};
 
-use super::Gate;
+use super::breaker::{Breaker, Health, Role, Turn};
+use super::queue::{Slot, Waiter};
+use super::{Gate, result_of};
 use crate::clock::{self, Moment, nanos};
 
 /// The right to call the origin, until dropped.
 pub(crate) struct Permit {
     gate: Gate,
     class: PermitClass,
+    role: Role,
     since: Moment,
+    /// Whether it is known how its load ended.
+    told: AtomicBool,
     // Dropped after the count went down, so that a permit is never counted twice.
-    _held: OwnedSemaphorePermit,
+    _slot: Slot,
 }
 
 impl Permit {
-    pub(super) fn new(gate: Gate, permit: OwnedSemaphorePermit, class: PermitClass, since: Moment) -> Self {
-        Self { gate, class, since, _held: permit }
+    pub(super) fn new(gate: Gate, slot: Slot, (class, role): (PermitClass, Role), since: Moment) -> Self {
+        Self { gate, class, role, since, told: AtomicBool::new(false), _slot: slot }
+    }
+
+    /// The duty to tell the gate how the load ended; once. It may be told without holding what holds the permit.
+    pub(crate) fn report(&self) -> Option<Report> {
+        if self.told.swap(true, Relaxed) {
+            return None;
+        }
+        Some(Report { gate: self.gate.clone(), role: self.role, since: self.since })
+    }
+
+    pub(super) fn gate(&self) -> &Gate {
+        &self.gate
     }
 }
 
@@ -35,26 +51,58 @@ impl Drop for Permit {
         let held = clock::exact().saturating_sub(self.since);
         let mean = inner.held_ns.load(Relaxed);
         inner.held_ns.store(if mean == 0 { held } else { mean - mean / 8 + held / 8 }, Relaxed);
+        // G5: given up without a word. Of interest only if it was to find out something.
+        if let (Role::Probe, Some(report)) = (self.role, self.report()) {
+            report.tell(Health::Unknown);
+        }
+    }
+}
+
+/// The news of how a load ended.
+pub(crate) struct Report {
+    gate: Gate,
+    role: Role,
+    since: Moment,
+}
+
+impl Report {
+    /// A load of a cache has ended. Wakes those whom the gate sends away because of it.
+    pub(crate) fn load_ended(self, result: OriginResult) {
+        self.gate.0.adapt(self.since, clock::exact(), result);
+        self.tell(match result {
+            OriginResult::Value | OriginResult::Absent | OriginResult::NotModified => Health::Good,
+            OriginResult::Error | OriginResult::Timeout | OriginResult::Panicked => Health::Bad,
+        });
+    }
+
+    pub(super) fn tell(self, health: Health) {
+        let inner = &self.gate.0;
+        let now = clock::exact();
+        let turn = |breaker: &Breaker| breaker.ended(&inner.name, self.role, health, self.since, now);
+        match inner.breaker.as_ref().map_or(Turn::None, turn) {
+            Turn::None => {}
+            // Each of those who wait would pay what the others have just paid.
+            Turn::Opened => inner.queue.dismiss(RejectReason::OriginDown),
+        }
     }
 }
 
 /// One place in a gate's queue, free again at once when dropped (G1).
 pub(crate) struct Place {
     gate: Gate,
+    waiter: Waiter,
+    role: Role,
+    since: Moment,
     /// How the wait ended, once it has.
     ended: Option<PermitResult>,
 }
 
 impl Place {
-    /// A place, if one is free.
-    pub(super) fn take(gate: &Gate) -> Option<Self> {
-        let queue = gate.0.settings.queue;
-        let before =
-            gate.0.pending.fetch_update(Relaxed, Relaxed, |waiting| (waiting < queue).then_some(waiting + 1)).ok()?;
+    pub(super) fn new(gate: &Gate, waiter: Waiter, role: Role) -> Self {
         let now = clock::exact();
-        gate.0.pending_peak.note(now, before as u64 + 1);
+        gate.0.pending_peak.note(now, gate.0.queue.waiting() as u64);
         gate.check(now);
-        Some(Self { gate: gate.clone(), ended: None })
+        Self { gate: gate.clone(), waiter, role, since: now, ended: None }
     }
 
     /// Waits for a permit, at most the queue timeout and at most until `deadline`.
@@ -63,27 +111,28 @@ impl Place {
     /// Dropping the future frees the place and takes no permit.
     pub(crate) async fn wait(mut self, deadline: Moment) -> Result<Permit, RejectReason> {
         let inner = &self.gate.0;
-        let began = clock::exact();
-        let queue_limit = nanos(inner.settings.queue_timeout);
-        let left = deadline.saturating_sub(began);
-        let acquire = std::sync::Arc::clone(&inner.semaphore).acquire_owned();
-        let got = tokio::time::timeout(Duration::from_nanos(queue_limit.min(left)), acquire).await;
         let now = clock::exact();
-        inner.wait.record(now.saturating_sub(began));
-        // The semaphore is never closed, so an error is a timeout.
-        if let Ok(Ok(permit)) = got {
-            self.ended = Some(PermitResult::Granted);
-            return Ok(self.gate.grant(permit, PermitClass::Foreground, now));
+        let ends = self.since.saturating_add(nanos(inner.settings.queue_timeout()));
+        let left = ends.min(deadline).saturating_sub(now);
+        let answer = tokio::time::timeout(Duration::from_nanos(left), self.waiter.answer()).await;
+        let now = clock::exact();
+        inner.wait.record(now.saturating_sub(self.since));
+        let late = if deadline < ends { RejectReason::Deadline } else { RejectReason::QueueTimeout };
+        let answer = answer.ok().or_else(|| self.waiter.leave()).unwrap_or(Err(late));
+        self.ended = Some(match &answer {
+            Ok(_) => PermitResult::Granted,
+            Err(reason) => result_of(*reason),
+        });
+        match answer {
+            Ok(slot) => Ok(self.gate.grant(slot, PermitClass::Foreground, self.role, now)),
+            Err(reason) => {
+                if reason != RejectReason::OriginDown {
+                    self.gate.0.conditions.rejected();
+                }
+                self.gate.check(now);
+                Err(reason)
+            }
         }
-        let (result, reason) = if left < queue_limit {
-            (PermitResult::Deadline, RejectReason::Deadline)
-        } else {
-            (PermitResult::QueueTimeout, RejectReason::QueueTimeout)
-        };
-        self.ended = Some(result);
-        self.gate.0.conditions.rejected();
-        self.gate.check(now);
-        Err(reason)
     }
 }
 
@@ -91,6 +140,8 @@ impl Drop for Place {
     fn drop(&mut self) {
         // A place that is given up before its wait has ended belonged to a cache that was shut down.
         self.gate.0.results.add(self.ended.unwrap_or(PermitResult::Closed));
-        self.gate.0.pending.fetch_sub(1, Relaxed);
+        if self.ended != Some(PermitResult::Granted) {
+            self.gate.0.not_sent(self.role, clock::exact());
+        }
     }
 }

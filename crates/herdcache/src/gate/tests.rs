@@ -1,5 +1,7 @@
 //! G1, G2: the limit, the queue, the shares.
 
+use herdfeed::ClosedSet;
+
 use super::*;
 
 fn gate(permits: usize, queue: usize) -> Gate {
@@ -14,16 +16,16 @@ fn deadline() -> u64 {
 #[tokio::test(start_paused = true)]
 async fn g1_the_queue_is_bounded_and_places_come_back_at_once() {
     let gate = gate(1, 1);
-    let Admission::Granted(permit) = gate.enter(clock::exact()) else { panic!("a free gate grants") };
-    let Admission::Queued(place) = gate.enter(clock::exact()) else { panic!("the first to wait gets a place") };
-    assert!(matches!(gate.enter(clock::exact()), Admission::Refused(RejectReason::QueueFull)));
+    let Admission::Granted(permit) = gate.enter(None, clock::exact()) else { panic!("a free gate grants") };
+    let Admission::Queued(place) = gate.enter(None, clock::exact()) else { panic!("the first to wait gets a place") };
+    assert!(matches!(gate.enter(None, clock::exact()), Admission::Refused(RejectReason::QueueFull)));
     drop(place);
-    let Admission::Queued(place) = gate.enter(clock::exact()) else { panic!("the place is free again") };
+    let Admission::Queued(place) = gate.enter(None, clock::exact()) else { panic!("the place is free again") };
     let began = tokio::time::Instant::now();
     assert_eq!(place.wait(deadline()).await.err(), Some(RejectReason::QueueTimeout));
     assert_eq!(began.elapsed(), Duration::from_millis(100));
     drop(permit);
-    assert!(matches!(gate.enter(clock::exact()), Admission::Granted(_)));
+    assert!(matches!(gate.enter(None, clock::exact()), Admission::Granted(_)));
     let snapshot = gate.snapshot();
     assert_eq!((snapshot.used(), snapshot.pending, snapshot.usage_peak, snapshot.pending_peak), (0, 0, 1, 1));
     assert_eq!(snapshot.results[PermitResult::QueueFull], 1);
@@ -35,8 +37,8 @@ async fn g1_the_queue_is_bounded_and_places_come_back_at_once() {
 #[tokio::test(start_paused = true)]
 async fn g1_the_nearer_limit_is_the_reason() {
     let gate = gate(1, 4);
-    let Admission::Granted(_held) = gate.enter(clock::exact()) else { panic!() };
-    let Admission::Queued(place) = gate.enter(clock::exact()) else { panic!() };
+    let Admission::Granted(_held) = gate.enter(None, clock::exact()) else { panic!() };
+    let Admission::Queued(place) = gate.enter(None, clock::exact()) else { panic!() };
     assert_eq!(place.wait(clock::exact() + 50_000_000).await.err(), Some(RejectReason::Deadline));
 }
 
@@ -46,7 +48,7 @@ async fn g2_refreshes_never_starve_foreground() {
     let gate = Gate::builder(1).refresh_permits(1).build().unwrap();
     let refresh = gate.enter_background(PermitClass::Refresh).unwrap();
     assert!(gate.enter_background(PermitClass::Refresh).is_none());
-    let Admission::Queued(place) = gate.enter(clock::exact()) else { panic!() };
+    let Admission::Queued(place) = gate.enter(None, clock::exact()) else { panic!() };
     let waiting = tokio::spawn(place.wait(deadline()));
     tokio::task::yield_now().await;
     drop(refresh);
@@ -54,6 +56,28 @@ async fn g2_refreshes_never_starve_foreground() {
     assert!(gate.enter_background(PermitClass::Refresh).is_none());
     assert!(waiting.await.unwrap().is_ok());
     assert_eq!(gate.snapshot().skipped, 2);
+}
+
+/// G2: with one permit no refresh and no warm-up takes it while a foreground load waits, so never twice in a row.
+#[tokio::test(start_paused = true)]
+async fn g2_with_one_permit_background_loads_never_take_it_twice_in_a_row() {
+    let gate = Gate::builder(1).warm_up_permits(1).build().unwrap();
+    let classes = [PermitClass::Refresh, PermitClass::Warmup];
+    for turn in 0..100 {
+        let held = gate.enter_background(classes[turn % 2]).unwrap();
+        let waiting = tokio::spawn({
+            let gate = gate.clone();
+            async move { gate.acquire().await }
+        });
+        tokio::task::yield_now().await;
+        drop(held);
+        assert!(classes.iter().all(|class| gate.enter_background(*class).is_none()));
+        let foreground = waiting.await.unwrap().unwrap();
+        assert!(classes.iter().all(|class| gate.enter_background(*class).is_none()));
+        drop(foreground);
+    }
+    let granted = gate.snapshot().granted;
+    assert_eq!(PermitClass::all().iter().map(|class| granted[*class]).collect::<Vec<_>>(), [100, 50, 50]);
 }
 
 /// G2: the share of a class is its own bound.
@@ -73,4 +97,37 @@ fn a1_bad_gates_are_refused() {
     assert!(field(Gate::builder(4).refresh_permits(5)).contains("refresh_permits 5 is not within 0 to 4"));
     assert!(field(Gate::builder(4).queue(100_001)).contains("queue 100001"));
     assert!(field(Gate::builder(4).name("Main DB")).contains("name must be"));
+}
+
+/// A6, G1: a query that bypasses the cache takes a permit of the same limit, waits in the same queue, and is told why not.
+#[tokio::test(start_paused = true)]
+async fn a6_queries_that_bypass_the_cache_take_permits_too() {
+    let gate = gate(1, 1);
+    let permit = gate.acquire().await.unwrap();
+    let queued = tokio::spawn({
+        let gate = gate.clone();
+        async move { gate.acquire().await.map(drop) }
+    });
+    tokio::task::yield_now().await;
+    let full = gate.acquire().await.unwrap_err();
+    assert_eq!((full.reason, full.retry_in), (RejectReason::QueueFull, Duration::from_millis(100)));
+    let began = tokio::time::Instant::now();
+    assert_eq!(queued.await.unwrap().unwrap_err().reason, RejectReason::QueueTimeout);
+    assert_eq!(began.elapsed(), Duration::from_millis(100));
+    assert_eq!((gate.snapshot().in_use[PermitClass::Foreground], gate.snapshot().pending), (1, 0));
+    // Dropped while it waits: its place is free; dropped with its permit on the way: the next gets it.
+    let mut leaves = Box::pin(gate.acquire());
+    assert!(poll_once(leaves.as_mut()).is_pending());
+    drop(permit);
+    drop(leaves);
+    let snapshot = gate.snapshot();
+    assert_eq!((snapshot.used(), snapshot.pending, snapshot.law_violations), (0, 0, 0));
+    assert!(gate.acquire().await.is_ok());
+    let results = gate.snapshot().results;
+    let ends = [PermitResult::Granted, PermitResult::QueueFull, PermitResult::QueueTimeout, PermitResult::Closed];
+    assert_eq!(ends.map(|end| results[end]), [2, 1, 1, 1]);
+}
+
+fn poll_once<F: Future>(future: std::pin::Pin<&mut F>) -> std::task::Poll<F::Output> {
+    future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
 }

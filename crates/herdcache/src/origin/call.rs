@@ -68,7 +68,7 @@ pub(crate) enum Errands {
 /// What lets a call through.
 pub(crate) enum Ticket {
     /// A permit of its own.
-    Permit { _permit: Permit },
+    Permit { permit: Permit },
     /// S5: the permit of the call whose loader asked for this one.
     Parent { _loan: Loan },
     /// Permits are switched off.
@@ -152,7 +152,20 @@ impl Call {
     /// How the call ended, to be counted when its last part has. The first word stays.
     pub(crate) fn ended(&self, result: OriginResult) {
         let code = u8::try_from(result.index() + 1).unwrap_or(0);
-        let _ = self.result.compare_exchange(0, code, Relaxed, Relaxed);
+        if self.result.compare_exchange(0, code, Relaxed, Relaxed).is_err() {
+            return;
+        }
+        // G5: the gate learns of it now, not when the last part has ended. Told outside the lock: it may wake others.
+        let report = match &*self.state.lock() {
+            State::Running(Ticket::Permit { permit }) => permit.report(),
+            State::Running(Ticket::Parent { .. } | Ticket::Free)
+            | State::Waiting
+            | State::Abandoned(_)
+            | State::Over => None,
+        };
+        if let Some(report) = report {
+            report.load_ended(result);
+        }
     }
 
     /// S7: the flight has ended without this call, which may still run.

@@ -64,7 +64,9 @@ impl Foreground {
         Self {
             waits: gate.wait.count,
             wait_us: gate.wait.sum_us,
-            refused: results[PermitResult::QueueFull] + results[PermitResult::QueueTimeout],
+            refused: results[PermitResult::QueueFull]
+                + results[PermitResult::QueueTimeout]
+                + results[PermitResult::OriginDown],
             pending: gate.pending,
         }
     }

@@ -161,7 +161,7 @@ async fn g1_a_bounded_queue_refuses_exactly_what_it_must() {
 /// G1: a flight's deadline that comes before the queue timeout is the reason told.
 #[tokio::test(start_paused = true)]
 async fn g1_a_deadline_in_the_queue_is_told_as_such() {
-    let gate = Gate::builder(1).queue_timeout(ms(5_000)).build().unwrap();
+    let gate = Gate::builder(1).build().unwrap();
     let busy = behind("busy", &gate);
     let calls = Arc::new(Calls::default());
     let long = ask(&busy, 1, calls.load(ms(1_000), Ok(1)));
@@ -184,7 +184,7 @@ async fn g1_a_deadline_in_the_queue_is_told_as_such() {
 /// G4, L3: two caches behind one gate share its permits and its queue, and both name it.
 #[tokio::test(start_paused = true)]
 async fn g4_two_caches_share_one_gate() {
-    let gate = Gate::builder(4).name("g4-db").queue(8).queue_timeout(ms(60_000)).build().unwrap();
+    let gate = Gate::builder(4).name("g4-db").queue(8).queue_timeout(ms(10_000)).build().unwrap();
     let (users, orders) = (behind("g4-users", &gate), behind("g4-orders", &gate.clone()));
     let calls = Arc::new(Calls::default());
     // 4 permits and 8 places for 2 × 8 keys: of one origin's sixteen loads four are refused.
@@ -208,4 +208,25 @@ async fn g4_two_caches_share_one_gate() {
     assert_eq!((gate.name.as_str(), gate.granted[PermitClass::Foreground], gate.law_violations), ("g4-db", 12, 0));
     assert_quiet(&users);
     assert_quiet(&orders);
+}
+
+/// A1, G1: a queue timeout that was set longer than a cache's flights may take is refused with both named; the default
+/// is cut to the deadline instead.
+#[tokio::test(start_paused = true)]
+async fn g1_a_queue_timeout_beyond_the_deadline_is_refused() {
+    let build = |gate: &Gate| {
+        Cache::<u64, u64, DbError>::builder("hasty", TTL, gate)
+            .origin_timeout(ms(300))
+            .flight_deadline(ms(300))
+            .build()
+            .map(drop)
+    };
+    let gate = Gate::builder(1).name("long-queue").queue_timeout(ms(301)).build().unwrap();
+    let error = build(&gate).unwrap_err();
+    assert_eq!(error.field(), "queue_timeout");
+    let expected = "cache \"hasty\": queue_timeout 301ms of its gate \"long-queue\" is longer than flight_deadline \
+                    300ms: lower the timeout or raise the deadline";
+    assert_eq!(error.to_string(), expected);
+    assert!(build(&Gate::builder(1).queue_timeout(ms(300)).build().unwrap()).is_ok());
+    assert!(build(&Gate::new(1)).is_ok());
 }

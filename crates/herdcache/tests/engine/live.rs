@@ -22,7 +22,7 @@ fn line(flight: &LiveFlight) -> (String, Stage, u64, u64) {
 /// A6: each stage of a flight is shown as what it is, those with most waiters first.
 #[tokio::test(start_paused = true)]
 async fn a6_flights_in_progress_are_shown_by_stage_and_waiters() {
-    let gate = Gate::builder(2).queue_timeout(ms(60_000)).build().unwrap();
+    let gate = Gate::builder(2).queue_timeout(ms(10_000)).build().unwrap();
     let cache = named("live", &gate);
     let calls = Arc::new(Calls::default());
     let mut callers = vec![ask(&cache, 1, calls.load(ms(500), Ok(1)))];

@@ -67,7 +67,7 @@ async fn a4_remaining_time_counts_down_to_the_hard_timeout() {
 /// A4: a load that queued gets what is left of the flight's deadline, if that is less than the hard timeout.
 #[tokio::test(start_paused = true)]
 async fn a4_remaining_time_is_cut_to_the_flights_deadline() {
-    let gate = Gate::builder(1).queue_timeout(ms(5_000)).build().unwrap();
+    let gate = Gate::builder(1).build().unwrap();
     let cache = Cache::<u64, u64, DbError>::builder("queued", Ttl::fresh_for(ms(1_000)), &gate)
         .origin_timeout(ms(260))
         .flight_deadline(ms(300))

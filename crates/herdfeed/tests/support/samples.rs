@@ -2,8 +2,9 @@
 
 use herdfeed::snapshot::{CacheSnapshot, GateSnapshot, HotKey, LiveFlight, Peaks, Stage, Warmup};
 use herdfeed::{
-    CacheConfig, Clock, ClosedSet, Event, Fact, FlightEnd, FlightTrigger, GateConfig, Hello, HerdEnd, Histogram, Line,
-    Measure, MissCause, Past, Process, ProtectionLevel, RejectReason, Second, Severity, Snapshot, Tally,
+    CacheConfig, CircuitState, Clock, ClosedSet, Event, Fact, FailFastConfig, FlightEnd, FlightTrigger, GateConfig,
+    Hello, HerdEnd, Histogram, Line, Measure, MissCause, Past, Process, ProtectionLevel, RejectReason, Second,
+    Severity, Snapshot, Tally,
 };
 
 /// One line of every kind.
@@ -85,6 +86,8 @@ fn hello() -> Hello {
             refresh_permits: 8,
             warmup_permits: 7,
             origin_capacity: Some(100),
+            adaptive_floor: Some(3),
+            fail_fast: Some(FailFastConfig { ratio: 0.5, at_least: 20, window_ms: 10_000, probe_every_ms: 1_000 }),
         }],
     }
 }
@@ -108,6 +111,7 @@ fn cache_config() -> CacheConfig {
         cooling_cap_ms: 5_001,
         max_flights: 10_001,
         max_waiters: 100_000,
+        group_share: Some(0.25),
         keys: "hash".into(),
     }
 }
@@ -128,6 +132,7 @@ fn gate() -> GateSnapshot {
     GateSnapshot {
         name: "db".into(),
         limit: 32,
+        ceiling: Some(64),
         in_use: tally(),
         pending: 11,
         queue: 128,
@@ -138,6 +143,7 @@ fn gate() -> GateSnapshot {
         usage_peak: 31,
         pending_peak: 40,
         origin_capacity: Some(100),
+        circuit: Some(CircuitState::HalfOpen),
         conditions: vec![event(29, facts().swap_remove(8))],
         law_violations: 34,
     }
@@ -262,6 +268,8 @@ pub(crate) fn facts() -> Vec<Fact> {
         Fact::StaleBoundNearEnded { duration_us: 14 },
         Fact::Tuned { what: "permits = 16".into() },
         Fact::DuplicateName { name: "users".into() },
+        Fact::OriginDown { failed: 17, calls: 20 },
+        Fact::OriginUp { duration_us: 15 },
     ]
 }
 
@@ -293,6 +301,8 @@ pub(crate) fn place_of(fact: &Fact) -> usize {
         Fact::StaleBoundNearEnded { .. } => 22,
         Fact::Tuned { .. } => 23,
         Fact::DuplicateName { .. } => 24,
-        Fact::Unknown => 25,
+        Fact::OriginDown { .. } => 25,
+        Fact::OriginUp { .. } => 26,
+        Fact::Unknown => 27,
     }
 }

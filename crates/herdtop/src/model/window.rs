@@ -102,7 +102,13 @@ impl GateWindow {
 
     /// Refusals per second.
     pub fn refused_per_s(&self) -> f64 {
-        let ends = [PermitResult::QueueFull, PermitResult::QueueTimeout, PermitResult::Deadline];
+        let ends = [
+            PermitResult::QueueFull,
+            PermitResult::QueueTimeout,
+            PermitResult::Deadline,
+            PermitResult::GroupShare,
+            PermitResult::OriginDown,
+        ];
         rate(figures::sum(ends.into_iter().map(|end| self.results[end])), self.span_us)
     }
 }

@@ -74,6 +74,9 @@ fn fact(fact: &Fact) -> (&'static str, Option<&str>, String) {
         Fact::OriginFailing { ratio, calls } => {
             ("origin_failing", None, format!("{} of {} calls", percent(*ratio), number(*calls)))
         }
+        Fact::OriginDown { failed, calls } => {
+            ("origin_down", None, format!("{} of {} loads failed", number(*failed), number(*calls)))
+        }
         Fact::ConnectionsExhausted { wait_us, call_us } => {
             ("connections_exhausted", None, format!("wait={} of call={}", micros(*wait_us), micros(*call_us)))
         }
@@ -92,6 +95,7 @@ fn fact(fact: &Fact) -> (&'static str, Option<&str>, String) {
         | Fact::OriginRelieved { duration_us }
         | Fact::OriginSlowEnded { duration_us }
         | Fact::OriginFailingEnded { duration_us }
+        | Fact::OriginUp { duration_us }
         | Fact::ConnectionsExhaustedEnded { duration_us }
         | Fact::RejectingEnded { duration_us }
         | Fact::ColdStartEnded { duration_us }
@@ -107,6 +111,7 @@ fn ended(fact: &Fact) -> &'static str {
         Fact::OriginRelieved { .. } => "origin_relieved",
         Fact::OriginSlowEnded { .. } => "origin_slow_ended",
         Fact::OriginFailingEnded { .. } => "origin_failing_ended",
+        Fact::OriginUp { .. } => "origin_up",
         Fact::ConnectionsExhaustedEnded { .. } => "connections_exhausted_ended",
         Fact::RejectingEnded { .. } => "rejecting_ended",
         Fact::ColdStartEnded { .. } => "cold_start_ended",
@@ -120,6 +125,7 @@ fn ended(fact: &Fact) -> &'static str {
         | Fact::OriginSaturated { .. }
         | Fact::OriginSlow { .. }
         | Fact::OriginFailing { .. }
+        | Fact::OriginDown { .. }
         | Fact::ConnectionsExhausted { .. }
         | Fact::Rejecting { .. }
         | Fact::ColdStart { .. }

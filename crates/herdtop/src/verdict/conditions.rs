@@ -27,9 +27,10 @@ fn one(scene: &Scene<'_>, event: &Event) -> Option<Finding> {
             Some(evictions_of(scene, base(Kind::EvictionSurge), *evictions, *miss_share))
         }
         Fact::OriginSaturated { rejected, .. } => saturated(scene, base(Kind::Saturated), *rejected),
-        Fact::OriginSlow { .. } | Fact::OriginFailing { .. } | Fact::ConnectionsExhausted { .. } => {
-            origin::condition(scene, &event.fact, &base)
-        }
+        Fact::OriginSlow { .. }
+        | Fact::OriginFailing { .. }
+        | Fact::OriginDown { .. }
+        | Fact::ConnectionsExhausted { .. } => origin::condition(scene, &event.fact, &base),
         Fact::Rejecting { per_s, reason } => {
             let told = (number(*per_s), *reason);
             Some(counters::refused(scene, base(Kind::Rejecting), Some(told)))
@@ -50,6 +51,7 @@ fn one(scene: &Scene<'_>, event: &Event) -> Option<Finding> {
         | Fact::OriginRelieved { .. }
         | Fact::OriginSlowEnded { .. }
         | Fact::OriginFailingEnded { .. }
+        | Fact::OriginUp { .. }
         | Fact::ConnectionsExhaustedEnded { .. }
         | Fact::RejectingEnded { .. }
         | Fact::ColdStartEnded { .. }

@@ -112,7 +112,7 @@ pub(super) fn capacity(world: &World) -> Vec<Finding> {
         for gate in target.gates() {
             let Some(capacity) = gate.origin_capacity else { continue };
             let (permits, least, names) = gates.entry(&gate.name).or_insert((0, u64::MAX, Vec::new()));
-            *permits = permits.saturating_add(gate.limit);
+            *permits = permits.saturating_add(gate.ceiling.unwrap_or(gate.limit));
             *least = (*least).min(capacity);
             names.push(target.name.clone());
         }

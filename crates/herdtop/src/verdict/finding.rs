@@ -19,6 +19,8 @@ pub enum Kind {
     OriginSilent,
     /// The origin answers, but connections are exhausted.
     ConnectionsExhausted,
+    /// The gate refuses loads because too many fail.
+    OriginDown,
     /// A large part of origin calls fails.
     OriginFailing,
     /// Callers are refused.
@@ -71,6 +73,7 @@ impl Kind {
             Self::Stampede => "STAMPEDE",
             Self::OriginSilent => "ORIGIN SILENT",
             Self::ConnectionsExhausted => "CONNECTIONS EXHAUSTED",
+            Self::OriginDown => "ORIGIN DOWN",
             Self::OriginFailing => "ORIGIN FAILING",
             Self::Rejecting => "REJECTING",
             Self::Saturated => "PERMITS FULL",
@@ -215,6 +218,7 @@ impl Finding {
             Kind::LawBroken
             | Kind::Stampede
             | Kind::ConnectionsExhausted
+            | Kind::OriginDown
             | Kind::OriginFailing
             | Kind::Rejecting
             | Kind::Saturated

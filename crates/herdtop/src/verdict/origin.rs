@@ -18,11 +18,19 @@ pub(super) fn condition(scene: &Scene<'_>, fact: &Fact, base: &dyn Fn(Kind) -> F
     match fact {
         Fact::OriginSlow { p99_us, usual_us } => Some(slow(scene, base(Kind::OriginSlow), *p99_us, *usual_us)),
         Fact::OriginFailing { ratio, calls } => Some(failing(scene, base(Kind::OriginFailing), *ratio, *calls)),
+        Fact::OriginDown { failed, calls } => Some(down(scene, base(Kind::OriginDown), *failed, *calls)),
         Fact::ConnectionsExhausted { wait_us, call_us } => {
             Some(exhausted(scene, base(Kind::ConnectionsExhausted), *wait_us, *call_us))
         }
         _ => None,
     }
+}
+
+/// The gate's fail-fast is open: it holds until a probe succeeds, so there is nothing to ease.
+fn down(scene: &Scene<'_>, base: Finding, failed: u64, calls: u64) -> Finding {
+    base.what(format!("{} of {} loads failed", number(failed), number(calls)), calls)
+        .why("the gate refuses loads and tests the origin with one probe at a time")
+        .cure(cures::failing(scene))
 }
 
 fn slow(scene: &Scene<'_>, base: Finding, p99_us: u64, usual_us: u64) -> Finding {

@@ -87,7 +87,12 @@ fn gate(row: &permits::Row) -> Vec<String> {
             format!(", OFF for {}: {} calls run", caches.join(", "), number(*running))
         }
     };
-    lines.push(pair("limit", format!("{}{off}", number(gate.limit))));
+    let limit = match gate.ceiling {
+        Some(ceiling) => format!("{} now, at most {}", number(gate.limit), number(ceiling)),
+        None => number(gate.limit),
+    };
+    lines.push(pair("limit", format!("{limit}{off}")));
+    lines.extend(gate.circuit.map(|state| pair("fail-fast", state.label())));
     lines.push(pair("queue", format!("{} of {}", number(gate.pending), number(gate.queue))));
     lines.push(pair("peaks of 60s", format!("{} in use, {} waiting", gate.usage_peak, gate.pending_peak)));
     lines.extend(gate.results.iter().map(|(result, count)| pair(&format!("{result}"), number(count))));

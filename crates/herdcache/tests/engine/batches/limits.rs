@@ -127,3 +127,14 @@ async fn g1_a_queued_batch_that_is_closed_frees_its_place() {
     assert_eq!(gate.snapshot().used(), 0);
     assert_quiet(&books.snapshot());
 }
+
+/// B1, S6: a call takes its place in its group's share, so keys of two groups never share a call.
+#[tokio::test(start_paused = true)]
+async fn s6_a_call_has_keys_of_one_group() {
+    let builder = settings("groups", &Gate::new(8)).group_share(0.5, |key: &u64| key % 2);
+    let (books, seen) = over::<2>(builder, all);
+    let got = books.get_many(&[1, 2, 3, 4, 5]).await;
+    assert_eq!(outcomes(&got), [Some(Outcome::Loaded); 5]);
+    assert_eq!(seen.asked(), [vec![1, 3], vec![2, 4], vec![5]]);
+    assert_quiet(&books.snapshot());
+}

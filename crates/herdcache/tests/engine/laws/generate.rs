@@ -81,6 +81,8 @@ fn maybe(rng: &mut Rng, n: u32, choices: &[Duration]) -> Option<Duration> {
 }
 
 fn setup(rng: &mut Rng) -> Setup {
+    // What came later has dice of its own, so that a seed keeps the rest of its history.
+    let extra = &mut Rng::with_seed(!rng.get_seed());
     let permits = rng.usize(1..=3);
     let fresh_for = of(rng, &[ms(20), ms(20), ms(50), ms(200), ms(1_000)]);
     let origin_timeout = of(rng, &[ms(30), ms(100), ms(400)]);
@@ -104,6 +106,8 @@ fn setup(rng: &mut Rng) -> Setup {
         max_flights: of(rng, &[1, 3, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000]),
         max_waiters: of(rng, &[1, 2, 100, 100, 100, 100]),
         capacity: of(rng, &[1, 2, 1_000, 1_000, 1_000]),
+        fail_fast: one_in(extra, 3).then(|| extra.u64(2..=4)),
+        group_share: one_in(extra, 3).then(|| of(extra, &[0.2, 0.4, 0.7])),
         off: off(rng),
     }
 }

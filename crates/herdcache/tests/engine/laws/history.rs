@@ -37,6 +37,10 @@ pub(super) struct Setup {
     pub(super) max_flights: usize,
     pub(super) max_waiters: usize,
     pub(super) capacity: u64,
+    /// Failures within a second that open the gate's fail-fast, if it has one.
+    pub(super) fail_fast: Option<u64>,
+    /// The share of a group; keys are of two groups.
+    pub(super) group_share: Option<f64>,
     /// Measures that are off from the start.
     pub(super) off: Vec<Measure>,
 }

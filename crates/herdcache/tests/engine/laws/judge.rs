@@ -199,7 +199,7 @@ fn cause<'a>(world: &'a World, key: u64, failure: &Failure<Down>) -> Result<&'a 
 
 /// E1: the key cools after a failure that still stands, within its window.
 fn cooling(world: &World, asked: &Asked, last: &Failure<Down>, retry_in: Duration) -> Result<(), String> {
-    let most = world.setup.cooling.1.mul_f64(1.5) + Duration::from_nanos(1);
+    let most = world.setup.cooling.1 + Duration::from_nanos(1);
     if retry_in.is_zero() || retry_in > most {
         return Err(format!("E1: the window is {most:?} at most"));
     }
@@ -220,7 +220,8 @@ fn rejected(world: &World, asked: &Asked, reason: RejectReason) -> Result<(), St
         RejectReason::QueueFull => others >= world.setup.permits + world.setup.queue,
         RejectReason::QueueTimeout => world.setup.queue_timeout <= world.setup.flight_deadline,
         RejectReason::Deadline => world.setup.queue_timeout > Duration::ZERO,
-        RejectReason::GroupShare | RejectReason::OriginDown => false,
+        RejectReason::GroupShare => world.setup.group_share.is_some() && others >= 1,
+        RejectReason::OriginDown => world.setup.fail_fast.is_some_and(|failures| world.births.len() as u64 >= failures),
     };
     if right { Ok(()) } else { Err(format!("G1: {reason} is not the reason: {asked:?}")) }
 }

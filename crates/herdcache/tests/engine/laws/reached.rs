@@ -64,7 +64,7 @@ impl Reached {
                 &self.ends,
                 &[FlightEnd::NotModified, FlightEnd::SharedHit, FlightEnd::Followed, FlightEnd::Abandoned],
             ),
-            rare(&self.rejections, &[RejectReason::GroupShare, RejectReason::OriginDown]),
+            rare(&self.rejections, &[]),
             rare(&self.stale, &[StaleReason::LeaseHeld]),
             rare(&self.removals, &[]),
             rare(

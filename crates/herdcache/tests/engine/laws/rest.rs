@@ -31,8 +31,11 @@ impl Run {
         }
         let terms = Terms { fresh_for: None, stale_for: None, keep: Keep::DoNotStore };
         let end = End::Gives(Made::Value, terms);
-        let at_once = setup.permits.min(setup.max_flights);
+        let at_once = setup.permits.min(setup.max_flights).min(shares(setup));
         let load = Script { after: Some(ms(1)), end, leave: Leave::Quietly };
+        // G5: a gate that is shut opens with the next good load.
+        self.ask(By::GetWith, KEYS + at_once as u64, None, load)?;
+        self.pass(ms(5)).await?;
         for nth in 0..at_once as u64 {
             self.ask(By::GetWith, KEYS + nth, None, load)?;
         }
@@ -51,4 +54,11 @@ impl Run {
         }
         Ok(())
     }
+}
+
+/// S6: flights that the two groups of keys may hold together.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a small number")]
+fn shares(setup: &Setup) -> usize {
+    let part = |share: f64| ((setup.max_flights as f64 * share) as usize).max(1);
+    setup.group_share.map_or(usize::MAX, |share| 2 * part(share))
 }

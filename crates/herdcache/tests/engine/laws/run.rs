@@ -11,7 +11,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use herdcache::herdfeed::Measure;
-use herdcache::{Answer, Cache, ConfigError, Gate, Got, LoadContext, Outcome, ReadThrough, Switch, Ttl};
+use herdcache::{Answer, Cache, ConfigError, FailFast, Gate, Got, LoadContext, Outcome, ReadThrough, Switch, Ttl};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
@@ -75,6 +75,9 @@ fn build(setup: &Setup, gate: &Gate, world: &Shared) -> Result<ReadThrough<Key, 
     if let Some(limit) = setup.soft_timeout {
         builder = builder.soft_timeout(limit);
     }
+    if let Some(share) = setup.group_share {
+        builder = builder.group_share(share, |key: &Key| key.number % 2);
+    }
     let cache = builder.build_over(Source(Arc::clone(world)))?;
     setup.off.iter().for_each(|measure| cache.set_measure(*measure, Switch::Off));
     Ok(cache)
@@ -82,12 +85,19 @@ fn build(setup: &Setup, gate: &Gate, world: &Shared) -> Result<ReadThrough<Key, 
 
 impl Run {
     fn open(setup: &Setup) -> Result<Self, String> {
-        let gate = Gate::builder(setup.permits)
-            .queue(setup.queue)
-            .queue_timeout(setup.queue_timeout)
-            .refresh_permits(setup.refresh_permits)
-            .build()
-            .map_err(|error| error.to_string())?;
+        let mut gate = Gate::builder(setup.permits).queue(setup.queue).refresh_permits(setup.refresh_permits);
+        // One that is longer than the deadline can only be the default.
+        if setup.queue_timeout <= setup.flight_deadline {
+            gate = gate.queue_timeout(setup.queue_timeout);
+        }
+        gate = match setup.fail_fast {
+            Some(failures) => {
+                let when = FailFast::new().at_least(failures).window(ms(1_000)).probe_every(ms(20));
+                gate.fail_fast(when)
+            }
+            None => gate.without_fail_fast(),
+        };
+        let gate = gate.build().map_err(|error| error.to_string())?;
         let world = Arc::new(Mutex::new(World::new(setup)));
         let cache = build(setup, &gate, &world).map_err(|error| error.to_string())?;
         Ok(Self { cache, gate, world, pending: Vec::new(), told: Arc::default() })
