@@ -8,6 +8,7 @@ mod histogram;
 mod local;
 mod peaks;
 mod savings;
+mod warmth;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -22,6 +23,7 @@ pub(crate) use histogram::AtomicHistogram;
 pub(crate) use local::{SAMPLED, Sample, tick};
 pub(crate) use peaks::{Peak, Rate};
 pub(crate) use savings::{Savings, Spared, Unlimited};
+pub(crate) use warmth::Warmth;
 
 use crate::clock::Moment;
 
@@ -68,6 +70,7 @@ pub(crate) struct Account {
     pub(crate) origin_calls: AtomicU64,
     pub(crate) origin_results: Counters<OriginResult>,
     pub(crate) invalidations: AtomicU64,
+    pub(crate) warmth: Warmth,
     pub(crate) law_violations: AtomicU64,
 
     /// Requests waiting for a flight now.
@@ -110,6 +113,7 @@ impl Account {
             origin_calls: AtomicU64::new(0),
             origin_results: Counters::new(),
             invalidations: AtomicU64::new(0),
+            warmth: Warmth::default(),
             law_violations: AtomicU64::new(0),
             waiting: AtomicU64::new(0),
             origin_active: AtomicU64::new(0),

@@ -1,7 +1,10 @@
 //! The handles: [`Cache`], whose callers bring the loader, and [`ReadThrough`], which has its own.
 
 mod get;
+mod loader;
+mod many;
 mod wait;
+mod warm;
 
 use std::borrow::Borrow;
 use std::fmt;

@@ -4,6 +4,7 @@
 //! flight passes them, `cache/get.rs` in which order a request does.
 
 mod abandon;
+pub(crate) mod batch;
 pub(crate) mod fly;
 mod forget;
 pub(crate) mod instead;
@@ -16,6 +17,7 @@ mod savings;
 mod shutdown;
 mod snapshot;
 mod tune;
+pub(crate) mod warm;
 mod write;
 
 use std::borrow::Borrow;

@@ -3,6 +3,7 @@
 //! A flight lands once. What it brought is set first and the waiters are woken
 //! after that, outside every lock. It knows nothing of loading or storing.
 
+mod crew;
 mod fate;
 mod groups;
 mod landing;
@@ -27,6 +28,8 @@ use crate::measures::Policy;
 use crate::origin::call::Call;
 use crate::tags::Epoch;
 
+use crew::Crew;
+pub(crate) use crew::{Leash, Serves};
 pub(crate) use fate::{Doom, Fate};
 pub(crate) use landing::Landing;
 use waiters::Waiters;
@@ -69,15 +72,6 @@ pub(crate) struct Flight<K, V: Send + Sync + 'static, E> {
     pub(crate) call_deadline: AtomicU64,
     /// Told when an older load of the key has ended.
     pub(crate) may_start: Notify,
-}
-
-/// The tasks that serve a flight.
-#[derive(Default)]
-struct Crew {
-    /// To be stopped when it ends.
-    tasks: Vec<AbortHandle>,
-    /// Runtimes other than its home on which somebody watches.
-    abroad: Vec<u64>,
 }
 
 /// A caller's place among a flight's waiters.
@@ -228,10 +222,8 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
         for waker in wakers {
             waker.wake();
         }
-        let tasks = std::mem::take(&mut self.crew.lock().tasks);
-        for task in tasks {
-            task.abort();
-        }
+        let crew = std::mem::take(&mut self.crew.lock().serving);
+        crew.into_iter().for_each(Serves::dismiss);
     }
 
     /// The call to the origin that this flight makes.
@@ -242,6 +234,14 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
     /// The call to the origin, once there is one.
     pub(crate) fn call(&self) -> Option<&Arc<Call>> {
         self.call.get()
+    }
+
+    /// Whether the one who opened it waits for it among the waiters.
+    pub(crate) fn has_leader(&self) -> bool {
+        match self.trigger {
+            FlightTrigger::Miss | FlightTrigger::Batch => true,
+            FlightTrigger::Stale | FlightTrigger::Early | FlightTrigger::Forced | FlightTrigger::Warmup => false,
+        }
     }
 
     /// Whether its call has begun and nobody at home watches over its limits yet.
@@ -276,12 +276,7 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
         if here == self.home {
             return self.call_deadline.load(Relaxed) > 0 && self.claim_watch();
         }
-        let mut crew = self.crew.lock();
-        let first = !crew.abroad.contains(&here);
-        if first {
-            crew.abroad.push(here);
-        }
-        first
+        self.crew.lock().watches_from(here)
     }
 
     /// Claims the duty to watch at home; true for the first who asks.
@@ -291,12 +286,17 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
 
     /// A task that must end with the flight. Stopped at once if the flight is over.
     pub(crate) fn adopt(&self, task: AbortHandle) {
+        self.enlist(Serves::Alone(task));
+    }
+
+    /// Somebody who serves the flight until it ends. Dismissed at once if it is over.
+    pub(crate) fn enlist(&self, one: Serves) {
         let mut crew = self.crew.lock();
         if self.landed.get().is_some() {
             drop(crew);
-            task.abort();
+            one.dismiss();
         } else {
-            crew.tasks.push(task);
+            crew.serving.push(one);
         }
     }
 

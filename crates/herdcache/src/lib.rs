@@ -94,6 +94,7 @@ pub mod tower;
 mod ttl;
 mod tuning;
 mod unwatched;
+mod warmup;
 
 pub use answer::Answer;
 pub use builder::Builder;
@@ -115,3 +116,4 @@ pub use spread::{Reach, Spread};
 pub use ttl::Ttl;
 pub use tuning::Tuning;
 pub use unwatched::WhenUnwatched;
+pub use warmup::{Progress, WarmUp};

@@ -56,6 +56,45 @@ pub trait Origin<K, V>: Send + Sync + 'static {
     /// The future is dropped at the flight's limits. Work that goes on after that
     /// belongs into [`LoadContext::run_blocking`], which keeps the permit.
     fn load(&self, cx: LoadContext<K, V>) -> impl Future<Output = Result<Loaded<V>, Self::Error>> + Send;
+
+    /// The most keys of one batch call; 1, the default, means that there is no batch call (0 counts as 1).
+    ///
+    /// [`ReadThrough::get_many`](crate::ReadThrough::get_many) loads its missing keys in chunks of this size.
+    /// More: fewer origin calls, each of which is slower and fails for more keys at once. Fewer: more permits
+    /// for the same keys. What the origin bears at once (the longest `IN (…)` list, say) is the natural bound.
+    const MAX_BATCH: usize = 1;
+
+    /// Loads several keys in one origin call. Called only if [`MAX_BATCH`](Origin::MAX_BATCH) is more than 1.
+    ///
+    /// `keys` are between 1 and `MAX_BATCH` different keys; the whole call runs under one permit, within one
+    /// `origin_timeout`. The reply may be in any order. A key that it leaves out has failed as
+    /// [`Failure::Contract`](crate::Failure::Contract): say [`Loaded::absent`] for what does not exist. A key that
+    /// was not asked for is ignored, and of a key that is named twice the first value counts.
+    ///
+    /// As given, it loads one key after the other and ends with the first error.
+    ///
+    /// # Errors
+    /// Whatever the origin says, if all of the call failed: it is the error of each of its keys, and each cools.
+    ///
+    /// # Cancel safety
+    /// As [`load`](Origin::load).
+    fn load_many(
+        &self,
+        keys: Vec<LoadContext<K, V>>,
+    ) -> impl Future<Output = Result<Vec<(K, Loaded<V>)>, Self::Error>> + Send
+    where
+        K: Clone + Send + Sync + 'static,
+        V: Send + Sync + 'static,
+    {
+        async move {
+            let mut reply = Vec::with_capacity(keys.len());
+            for cx in keys {
+                let key = cx.key.clone();
+                reply.push((key, self.load(cx).await?));
+            }
+            Ok(reply)
+        }
+    }
 }
 
 impl<K, V, E, R, F, L> Origin<K, V> for L
@@ -77,19 +116,32 @@ where
 /// A load on its way.
 pub(crate) type LoadFuture<V, E> = Pin<Box<dyn Future<Output = Result<Loaded<V>, E>> + Send>>;
 
+/// A batch call on its way.
+pub(crate) type BatchFuture<K, V, E> = Pin<Box<dyn Future<Output = Result<Vec<(K, Loaded<V>)>, E>> + Send>>;
+
 /// An origin whose type has been forgotten.
 pub(crate) trait AnyOrigin<K, V, E>: Send + Sync {
     fn start(self: Arc<Self>, cx: LoadContext<K, V>) -> LoadFuture<V, E>;
+    fn start_many(self: Arc<Self>, keys: Vec<LoadContext<K, V>>) -> BatchFuture<K, V, E>;
+    fn max_batch(&self) -> usize;
 }
 
 impl<K, V, O> AnyOrigin<K, V, O::Error> for O
 where
-    K: Send + Sync + 'static,
+    K: Clone + Send + Sync + 'static,
     V: Send + Sync + 'static,
     O: Origin<K, V>,
 {
     fn start(self: Arc<Self>, cx: LoadContext<K, V>) -> LoadFuture<V, O::Error> {
         Box::pin(async move { self.load(cx).await })
+    }
+
+    fn start_many(self: Arc<Self>, keys: Vec<LoadContext<K, V>>) -> BatchFuture<K, V, O::Error> {
+        Box::pin(async move { self.load_many(keys).await })
+    }
+
+    fn max_batch(&self) -> usize {
+        O::MAX_BATCH
     }
 }
 

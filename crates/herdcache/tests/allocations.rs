@@ -79,6 +79,61 @@ fn a3_a_hit_allocates_nothing() {
     assert_eq!(names.snapshot().origin_calls, 1);
 }
 
+/// B1: a batch of hits allocates its two lists, of one place for each key, and nothing more.
+#[test]
+fn b1_a_batch_of_hits_allocates_its_answers() {
+    let names = names("b1-hits");
+    let keys: Vec<String> = (0..40).map(|key| format!("user {key}")).collect();
+    for key in &keys {
+        now(names.get(key)).unwrap();
+    }
+    let read = || {
+        let Poll::Ready(got) = poll(pin!(names.get_many(&keys))) else { panic!("hits wait for nothing") };
+        assert!(got.iter().flatten().flatten().count() == 40);
+    };
+    let round = || {
+        _ = names.snapshot();
+        measure(read)
+    };
+    (0..50).for_each(|_| _ = round());
+    let rounds: Vec<_> = (0..200).map(|_| round()).collect();
+    // The third is the store's, which so many different keys make hand its garbage on.
+    let more = rounds.iter().filter(|round| round.count_total > 3 || round.bytes_total > 40 * 160).count();
+    assert!(more <= 2, "{more} of 200 batches: {:?}", rounds[0]);
+}
+
+/// B1: a batch of misses allocates in proportion to its keys.
+#[test]
+fn b1_a_batch_of_misses_allocates_in_proportion() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let _entered = runtime.enter();
+    let per_key = |keys: u64| {
+        let cache = Cache::builder("b1-misses", TTL, &Gate::new(8)).build_over(Rows).unwrap();
+        let keys: Vec<u64> = (0..keys).collect();
+        let mut batch = pin!(cache.get_many(&keys));
+        let counted = measure(|| assert!(poll(batch.as_mut()).is_pending()));
+        counted.count_total / keys.len() as u64
+    };
+    let (some, many) = (per_key(50), per_key(1_000));
+    assert!(some <= 12 && many <= some, "{some} and {many} allocations for each key");
+}
+
+/// An origin whose batch calls never answer.
+struct Rows;
+
+impl herdcache::Origin<u64, u64> for Rows {
+    type Error = Infallible;
+    const MAX_BATCH: usize = 1_000;
+
+    async fn load(&self, cx: LoadContext<u64, u64>) -> Result<herdcache::Loaded<u64>, Infallible> {
+        Ok((*cx.key()).into())
+    }
+
+    async fn load_many(&self, _: Vec<LoadContext<u64, u64>>) -> Result<Vec<(u64, herdcache::Loaded<u64>)>, Infallible> {
+        std::future::pending().await
+    }
+}
+
 /// A3: a hit on an absence allocates nothing either, nor does one that rolls the dice of refresh-ahead.
 #[test]
 fn a3_negative_and_early_hits_allocate_nothing() {

@@ -47,7 +47,7 @@ pub use event::{Event, Fact, HerdEnd, Severity};
 pub use hello::{CacheConfig, Clock, FailFastConfig, GateConfig, Hello, Process};
 pub use histogram::Histogram;
 pub use line::{Line, LineError, Past, Second};
-pub use snapshot::{CacheSnapshot, GateSnapshot, HotKey, LiveFlight, Peaks, Saved, Snapshot, Stage, TunedNow};
+pub use snapshot::{CacheSnapshot, GateSnapshot, HotKey, LiveFlight, Peaks, Saved, Snapshot, Stage, TunedNow, Warmup};
 pub use tally::Tally;
 #[cfg(feature = "transport")]
 pub use token::Token;

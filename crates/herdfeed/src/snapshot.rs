@@ -135,6 +135,30 @@ pub struct CacheSnapshot {
     pub conditions: Vec<Event>,
     /// Laws found broken by the run-time checks; must stay 0.
     pub law_violations: u64,
+    /// Warm-ups, done and in progress.
+    pub warmup: Warmup,
+}
+
+/// What warm-ups came to: `total` = `loaded` + `skipped` + `failed` + `cancelled` + `left`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Warmup {
+    /// Warm-ups in progress.
+    pub running: u64,
+    /// Loads that they may have in progress at once by now; grows and shrinks with the origin's calm.
+    pub width: u64,
+    /// Keys that warm-ups were given.
+    pub total: u64,
+    /// Keys that were loaded.
+    pub loaded: u64,
+    /// Keys that were there or under way already.
+    pub skipped: u64,
+    /// Keys whose load failed, or had failed just before.
+    pub failed: u64,
+    /// Keys whose warm-up ended before them.
+    pub cancelled: u64,
+    /// Keys that warm-ups in progress have not done with.
+    pub left: u64,
 }
 
 /// Settings in force that can be tuned while a cache runs.

@@ -1,7 +1,10 @@
 //! The corridor of a request: looked up, judged, joined to a flight, answered.
 //!
 //! A future written by hand: a hit is answered at the first poll, allocates
-//! nothing and takes no lock of ours; a waiter is about a hundred bytes.
+//! nothing and takes no lock of ours; a waiter is about a hundred bytes. A batch is many
+//! of these (`many.rs`), so that there is one judge.
+
+pub(super) mod part;
 
 use std::borrow::Borrow;
 use std::future::Future;
@@ -13,6 +16,7 @@ use std::time::Duration;
 
 use herdfeed::{FlightRole, FlightTrigger, Measure, Outcome, StaleReason};
 
+use super::loader::Loader;
 use super::wait::{Ended, Limits, Wait};
 use crate::account::Quick;
 use crate::answer::Answer;
@@ -27,7 +31,6 @@ use crate::freshness::{Freshness, refresh_early};
 use crate::hotkeys::Seen;
 use crate::key::Key;
 use crate::measures::Policy;
-use crate::origin::{LoadContext, LoadFuture};
 use crate::request::Request;
 use crate::runtime;
 use crate::tags::Epoch;
@@ -73,7 +76,7 @@ where
     V: Send + Sync + 'static,
     E: Send + Sync + 'static,
     Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
-    L: FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
+    L: Loader<K, V, E>,
 {
     pub(super) fn new(core: &'a Arc<Core<K, V, E>>, limit: Option<Duration>, key: &'a Q, load: L) -> Self {
         Self {
@@ -132,8 +135,8 @@ where
         let (soft, beta) = (stamps.soft(), self.core.settings.early_refresh);
         if policy.has(Measure::Early) && refresh_early(clock::exact(), soft, stamps.load_ns, beta, unit) {
             if let Some(load) = self.load.take() {
-                let stored = Stored::Value(Arc::clone(entry));
-                let _ = self.core.refresh(self.key, Some(&stored), FlightTrigger::Early, policy, load);
+                let (stored, start) = (Stored::Value(Arc::clone(entry)), |cx| load.start(cx));
+                let _ = self.core.refresh(self.key, Some(&stored), FlightTrigger::Early, policy, start);
             }
         }
     }
@@ -162,7 +165,10 @@ where
         self.core.account.quick(shard, Quick::Stale);
         let stored = Stored::Value(Arc::clone(&entry));
         let reason = match self.load.take() {
-            Some(load) => self.core.refresh(self.key, Some(&stored), FlightTrigger::Stale, policy, load).reason(),
+            Some(load) => {
+                let start = |cx| load.start(cx);
+                self.core.refresh(self.key, Some(&stored), FlightTrigger::Stale, policy, start).reason()
+            }
             None => StaleReason::Revalidating,
         };
         self.core.count_stale(self.key, &entry.stamps, bounds, reason, now);
@@ -200,7 +206,7 @@ where
         let hash = core.hash(self.key);
         let policy = self.policy;
         let cause = core.cause(hash, found);
-        let asked = Want { key: self.key, hash, policy, cause };
+        let asked = Want { key: self.key, hash, trigger: L::TRIGGER, policy, cause };
         let turn = core.join(&asked, cx.waker());
         if let Turn::Recheck(stored) = turn {
             return Poll::Ready(Ok(Self::rechecked(request, stored)));
@@ -212,9 +218,7 @@ where
             Turn::Lead(flight, slot) => {
                 let (seat, began) = ((request, Arc::clone(&flight)), flight.started);
                 let wait = Wait::new(core, seat, slot, FlightRole::Leader, began, self.limits(began));
-                if let Some(load) = self.load.take() {
-                    core.launch(&flight, load);
-                }
+                L::lead(&mut self.load, core, &flight);
                 self.wait(wait, attempt, cx)
             }
             Turn::Wait { flight, slot, began, .. } => {
@@ -366,7 +370,7 @@ where
     V: Send + Sync + 'static,
     E: Send + Sync + 'static,
     Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
-    L: FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
+    L: Loader<K, V, E>,
 {
     type Output = Got<V, E>;
 

@@ -106,6 +106,12 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
         self.role
     }
 
+    /// Whether a poll may find it over, seen from outside: cheap, and takes no lock.
+    pub(super) fn may_be_over(&self) -> bool {
+        let landed = self.seat.as_ref().is_none_or(|(_, flight)| flight.landing().is_some());
+        landed || self.timers.is_some()
+    }
+
     pub(super) fn epoch(&self) -> Epoch {
         match self.role {
             // The load began after its leader came.

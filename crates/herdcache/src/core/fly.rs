@@ -24,7 +24,7 @@ use crate::flight::{Flight, Landing};
 use crate::gate::{Admission, Place};
 use crate::key::Key;
 use crate::loaded::{Loaded, What};
-use crate::origin::call::{self, Call, Part, Ticket, Within, may_poll_in_place};
+use crate::origin::call::{self, Call, Errands, Part, Ticket, Within, may_poll_in_place};
 use crate::origin::{LoadContext, LoadFuture};
 use crate::runtime;
 use crate::store::Store;
@@ -41,10 +41,10 @@ pub(super) struct Pilot<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'stat
 }
 
 /// How a load that was polled ended.
-type LoadEnd<V, E> = std::thread::Result<Result<Loaded<V>, E>>;
+pub(super) type LoadEnd<V, E> = Result<Loaded<V>, Failure<E>>;
 
 /// What a foreground load is let through by.
-enum Pass {
+pub(super) enum Pass {
     Now(Ticket),
     Queue(Place),
     Held,
@@ -80,14 +80,20 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         flight: &Arc<Flight<K, V, E>>,
         above: Option<Arc<Call>>,
     ) -> Pilot<K, V, E, S> {
-        let call = Call::new(self.errand(flight.hash), self.gate.address(), &self.account, flight.deadline, above);
+        let errand = Errands::One(self.errand(flight.hash));
+        let call = Call::new(errand, self.gate.address(), &self.account, flight.deadline, above);
+        self.pilot_on(Arc::clone(flight), call)
+    }
+
+    /// The pilot of a flight that makes this call, alone or with others.
+    pub(super) fn pilot_on(self: &Arc<Self>, flight: Arc<Flight<K, V, E>>, call: Arc<Call>) -> Pilot<K, V, E, S> {
         flight.set_call(Arc::clone(&call));
-        Pilot { core: Arc::clone(self), flight: Arc::clone(flight), call, left: AtomicBool::new(false) }
+        Pilot { core: Arc::clone(self), flight, call, left: AtomicBool::new(false) }
     }
 }
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Pilot<K, V, E, S> {
-    fn pass(&self, now: Moment) -> Pass {
+    pub(super) fn pass(&self, now: Moment) -> Pass {
         if self.flight.is_held() {
             return Pass::Held;
         }
@@ -109,17 +115,19 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         &self,
         start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
     ) -> Result<LoadFuture<V, E>, Failure<E>> {
-        let flight = &self.flight;
-        let call = Arc::clone(&self.call);
-        let made = catch_unwind(AssertUnwindSafe(|| {
-            // A held flight begins after a change of its key: what was there before is nothing to compare with.
-            let previous = if flight.is_held() { None } else { flight.previous_entry() };
-            if previous.is_some() {
-                flight.fate.offer();
-            }
-            start(LoadContext::new(flight.key.clone(), flight.trigger, flight.cause, previous, call))
-        }));
+        let made = catch_unwind(AssertUnwindSafe(|| start(self.context())));
         made.map_err(|panic| panicked(&*panic))
+    }
+
+    /// What the loader is told. Clones the key.
+    pub(super) fn context(&self) -> LoadContext<K, V> {
+        let flight = &self.flight;
+        // A held flight begins after a change of its key: what was there before is nothing to compare with.
+        let previous = if flight.is_held() { None } else { flight.previous_entry() };
+        if previous.is_some() {
+            flight.fate.offer();
+        }
+        LoadContext::new(flight.key.clone(), flight.trigger, flight.cause, previous, Arc::clone(&self.call))
     }
 
     fn fly_in_place(self, ticket: Ticket, now: Moment, start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>) {
@@ -141,11 +149,17 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     /// Begins the origin call under its ticket.
     pub(super) fn begin(&self, ticket: Ticket, now: Moment) -> Part {
+        let limit = self.set_out(now);
+        let ticket = self.core.call_without(&self.flight, &self.call, ticket);
+        self.call.begin(ticket, now, limit)
+    }
+
+    /// The flight goes to the origin; gives when it must be back.
+    pub(super) fn set_out(&self, now: Moment) -> Moment {
         let limit = now.saturating_add(nanos(self.core.settings.origin_timeout)).min(self.flight.deadline);
         self.flight.set_stage(Stage::Origin);
         self.flight.call_deadline.store(limit, Relaxed);
-        let ticket = self.core.call_without(&self.flight, &self.call, ticket);
-        self.call.begin(ticket, now, limit)
+        limit
     }
 
     /// One poll of the load, with its call current and its panics caught.
@@ -157,8 +171,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let _within = Within::enter(&self.call);
         match catch_unwind(AssertUnwindSafe(|| load.poll(cx))) {
             Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
-            Err(panic) => Poll::Ready(Err(panic)),
+            Ok(Poll::Ready(result)) => Poll::Ready(result.map_err(|error| Failure::Origin(Arc::new(error)))),
+            Err(panic) => Poll::Ready(Err(panicked(&*panic))),
         }
     }
 
@@ -253,21 +267,21 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     /// What the load's end means for the flight; `None` if the flight ended before its load.
-    fn settle(&self, end: LoadEnd<V, E>) -> Option<Ending<'_, K, V, E, S>> {
+    pub(super) fn settle(&self, end: LoadEnd<V, E>) -> Option<Ending<'_, K, V, E, S>> {
         let now = clock::exact();
         // S7: a load that blocked its thread past its limit is late, whether or not anybody watched.
         if now > self.flight.limit() {
             self.core.expire(&self.flight);
         }
         let loaded = match end {
-            Ok(Ok(loaded)) => loaded,
-            Ok(Err(error)) => {
-                self.call.ended(OriginResult::Error);
-                return self.core.fail(&self.flight, Failure::Origin(Arc::new(error)), FlightEnd::Failed);
-            }
-            Err(panic) => {
+            Ok(loaded) => loaded,
+            Err(failure @ Failure::Panicked { .. }) => {
                 self.call.ended(OriginResult::Panicked);
-                return self.core.fail(&self.flight, panicked(&*panic), FlightEnd::Panicked);
+                return self.core.fail(&self.flight, failure, FlightEnd::Panicked);
+            }
+            Err(failure) => {
+                self.call.ended(OriginResult::Error);
+                return self.core.fail(&self.flight, failure, FlightEnd::Failed);
             }
         };
         let (result, fine) = match loaded.what {
@@ -313,7 +327,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
     }
 
-    fn reject(self, reason: RejectReason) {
+    pub(super) fn reject(self, reason: RejectReason) {
         let retry_in = self.core.gate.retry_in(reason);
         if let Some(claim) = self.core.claim(&self.flight) {
             self.leave();
@@ -322,7 +336,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     /// Ends a flight whose load never began.
-    fn end_early(self, failure: Failure<E>) {
+    pub(super) fn end_early(self, failure: Failure<E>) {
         let end = if matches!(failure, Failure::Panicked { .. }) { FlightEnd::Panicked } else { FlightEnd::Failed };
         let ending = self.core.fail(&self.flight, failure, end);
         self.leave();
@@ -332,7 +346,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     /// Leaves the table; the next load of the key may start.
-    fn leave(&self) {
+    pub(super) fn leave(&self) {
         if self.left.swap(true, Relaxed) {
             return;
         }
@@ -359,7 +373,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 }
 
-fn panicked<E>(panic: &(dyn std::any::Any + Send)) -> Failure<E> {
+pub(super) fn panicked<E>(panic: &(dyn std::any::Any + Send)) -> Failure<E> {
     let text = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
     Failure::Panicked { message: text.unwrap_or("(no message)").into() }
 }

@@ -50,6 +50,8 @@ pub(crate) enum Turn<K, V: Send + Sync + 'static, E> {
 pub(crate) struct Want<'a, Q: ?Sized> {
     pub(crate) key: &'a Q,
     pub(crate) hash: u64,
+    /// What a flight that this caller opens is started by.
+    pub(crate) trigger: FlightTrigger,
     pub(crate) policy: Policy,
     pub(crate) cause: MissCause,
 }
@@ -106,7 +108,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// Joins a flight that another caller opened.
     fn board(&self, flight: &Arc<Flight<K, V, E>>, waker: Waker, now: Moment) -> Option<Turn<K, V, E>> {
         // A leader has its own place.
-        let leader = usize::from(flight.trigger == FlightTrigger::Miss);
+        let leader = usize::from(flight.has_leader());
         match flight.join(waker, self.settings.max_waiters.saturating_add(leader)) {
             Joined::Waiting { slot, waiters } => {
                 self.account.participants.add(FlightRole::Waiter);
@@ -130,7 +132,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             Ok(place) => place,
             Err(reason) => return Turn::Rejected(reason),
         };
-        let origin = (FlightTrigger::Miss, Some(want.cause));
+        let origin = (want.trigger, Some(want.cause));
         let flight = self.flight(key, (want.hash, group), origin, want.policy, now);
         // The leader waits like everyone else. Only this thread knows the flight, so there is room. The leader's own
         // waker takes the place of this one when it finds the load pending.
@@ -145,7 +147,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             }
         };
         place.taken();
-        self.account.flight_starts.add(FlightTrigger::Miss);
+        self.account.flight_starts.add(want.trigger);
         self.sample_start(&flight, now);
         if loads == 1 && matches!(want.cause, MissCause::Expired | MissCause::Invalidated) {
             self.account.keys_loading.fetch_add(1, Relaxed);

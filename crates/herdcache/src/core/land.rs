@@ -174,7 +174,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             previous.stamps().release_refresh();
         }
         // The leader is no coalesced request.
-        let joined = if flight.trigger == FlightTrigger::Miss { waiters.saturating_sub(1) } else { waiters };
+        let joined = waiters.saturating_sub(u64::from(flight.has_leader()));
         self.hot.loaded(flight.hash, joined, if origin_answered(end) { took_ns } else { 0 });
         self.note_landed(flight, took_ns, waiters, end);
         self.sample_end(flight, end, waiters, now);

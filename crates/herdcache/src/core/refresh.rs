@@ -187,8 +187,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 }
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Pilot<K, V, E, S> {
-    /// Flies a refresh: always spawned, so that the reader who noticed it never does its work.
-    fn fly_behind(self, ticket: Ticket, start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>) {
+    /// Flies a refresh or a warm-up: always spawned, so that whoever asked for it never does its work.
+    pub(super) fn fly_behind(self, ticket: Ticket, start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>) {
         let part = self.begin(ticket, clock::exact());
         match self.make(start) {
             Ok(load) => self.spawn(load, move |pilot, load| pilot.fly_on(part, load)),

@@ -61,6 +61,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             negative_capacity: self.store.room().negatives,
             removals: account.removals.read(),
             invalidations: account.invalidations.load(Relaxed),
+            warmup: account.warmth.read(),
             origin_call: account.origin_call.read(),
             flight: account.flight.read(),
             wait: account.wait.read(),

@@ -4,6 +4,7 @@
 //! started. The permit comes back when the last part has ended.
 
 use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -23,8 +24,8 @@ const DEEPEST: u32 = 64;
 
 /// One call to the origin.
 pub(crate) struct Call {
-    /// The key that it loads.
-    errand: Errand,
+    /// The keys that it loads.
+    errands: Errands,
     /// The gate that it passed.
     gate: usize,
     /// The call whose loader asked for this one.
@@ -41,7 +42,7 @@ pub(crate) struct Call {
     /// S5: whether a load within this one runs under its permit now.
     lent: AtomicBool,
     /// What waits for the last part to end.
-    after: Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    after: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
 }
 
 /// How far a call has come.
@@ -62,6 +63,13 @@ pub(crate) struct Errand {
     pub(crate) hash: u64,
 }
 
+/// What a call is about.
+pub(crate) enum Errands {
+    One(Errand),
+    /// B1: a batch call.
+    Many(Box<[Errand]>),
+}
+
 /// What lets a call through.
 pub(crate) enum Ticket {
     /// A permit of its own.
@@ -77,14 +85,14 @@ pub(crate) struct Part(Arc<Call>);
 
 impl Call {
     pub(crate) fn new(
-        errand: Errand,
+        errands: Errands,
         gate: usize,
         account: &Arc<Account>,
         deadline: Moment,
         parent: Option<Arc<Call>>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            errand,
+            errands,
             gate,
             depth: parent.as_ref().map_or(0, |parent| parent.depth + 1),
             parent,
@@ -95,7 +103,7 @@ impl Call {
             result: AtomicU8::new(0),
             state: Mutex::new(State::Waiting),
             lent: AtomicBool::new(false),
-            after: Mutex::new(None),
+            after: Mutex::new(Vec::new()),
         })
     }
 
@@ -140,7 +148,7 @@ impl Call {
         match *state {
             State::Waiting | State::Over => false,
             State::Running(_) | State::Abandoned(_) => {
-                *self.after.lock() = Some(work());
+                self.after.lock().push(work());
                 true
             }
         }
@@ -208,9 +216,10 @@ impl Call {
         let result = OriginResult::all().get(code.wrapping_sub(1)).copied().unwrap_or(OriginResult::Abandoned);
         self.account.call_ends(result, clock::exact().saturating_sub(self.started.load(Relaxed)));
         drop(ticket);
-        let after = self.after.lock().take();
-        if let Some(work) = after {
-            work();
+        let after = std::mem::take(&mut *self.after.lock());
+        for work in after {
+            // B1: one key's Drop that panics must not keep the others of its batch in the table.
+            let _ = catch_unwind(AssertUnwindSafe(work));
         }
     }
 
@@ -218,7 +227,11 @@ impl Call {
     fn is_on(&self, errand: Errand) -> bool {
         let mut call = Some(self);
         while let Some(this) = call {
-            if this.errand == errand {
+            let own = match &this.errands {
+                Errands::One(one) => *one == errand,
+                Errands::Many(many) => many.contains(&errand),
+            };
+            if own {
                 return true;
             }
             call = this.parent.as_deref();

@@ -8,6 +8,7 @@
 //!
 //! `HERDCACHE_HISTORIES=100000` runs more of them, `HERDCACHE_SEED=7` that one alone.
 
+mod batch;
 mod caller;
 mod check;
 mod generate;

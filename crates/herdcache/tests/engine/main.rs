@@ -1,6 +1,7 @@
 //! The engine from outside, on paused time.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails there")]
 
+mod batches;
 mod blocking;
 mod changes;
 mod closing;
@@ -35,3 +36,4 @@ mod surface;
 mod tags;
 mod tuning;
 mod unwatched;
+mod warming;

@@ -1,6 +1,6 @@
 //! One line of every kind, with every field set to something else than its default.
 
-use herdfeed::snapshot::{CacheSnapshot, GateSnapshot, HotKey, LiveFlight, Peaks, Saved, Stage, TunedNow};
+use herdfeed::snapshot::{CacheSnapshot, GateSnapshot, HotKey, LiveFlight, Peaks, Saved, Stage, TunedNow, Warmup};
 use herdfeed::{
     CacheConfig, CircuitState, Clock, ClosedSet, Event, Fact, FailFastConfig, FlightEnd, FlightTrigger, GateConfig,
     Hello, HerdEnd, Histogram, Line, Measure, MissCause, Past, Process, ProtectionLevel, RejectReason, Second,
@@ -206,6 +206,7 @@ fn cache() -> CacheSnapshot {
         hot: vec![hot()],
         conditions: vec![event(30, facts().swap_remove(0))],
         law_violations: 33,
+        warmup: Warmup { running: 1, width: 4, total: 60, loaded: 30, skipped: 11, failed: 3, cancelled: 2, left: 14 },
     }
 }
 

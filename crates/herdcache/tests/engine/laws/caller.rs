@@ -1,4 +1,4 @@
-//! A caller: the future of one read, polled by hand, and the waker that tells when it wants to be.
+//! A caller: the future of one read or of a batch, polled by hand, and the waker that tells when it wants to be.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,19 +6,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, Wake, Waker};
 
-use herdcache::Got;
+use herdcache::{Got, Outcome};
 use tokio::sync::Notify;
 
 use super::load::{Down, Row};
 
-/// One read on its way.
-pub(super) type Asking = Pin<Box<dyn Future<Output = Got<Row, Down>>>>;
+/// One read on its way, or several together.
+pub(super) type Asking = Pin<Box<dyn Future<Output = Vec<Got<Row, Down>>>>>;
 
 /// A caller that has no answer yet.
 pub(super) struct Caller {
-    pub(super) tag: usize,
+    /// One for each key.
+    pub(super) asks: Vec<Ask>,
     asking: Asking,
     bell: Arc<Bell>,
+}
+
+/// One key that a caller asks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ask {
+    /// The request's place in the record.
+    pub(super) tag: usize,
+    /// What a look showed just before.
+    pub(super) before: Option<Outcome>,
 }
 
 /// A caller's waker.
@@ -35,8 +45,13 @@ impl Wake for Bell {
 }
 
 impl Caller {
-    pub(super) fn new(tag: usize, asking: Asking, told: &Arc<Notify>) -> Self {
-        Self { tag, asking, bell: Arc::new(Bell { rung: AtomicBool::new(false), told: Arc::clone(told) }) }
+    pub(super) fn new(asks: Vec<Ask>, asking: Asking, told: &Arc<Notify>) -> Self {
+        Self { asks, asking, bell: Arc::new(Bell { rung: AtomicBool::new(false), told: Arc::clone(told) }) }
+    }
+
+    /// Whether it asked for several keys at once.
+    pub(super) fn is_batch(&self) -> bool {
+        self.asks.len() > 1
     }
 
     /// Whether it was woken since its last poll.
@@ -44,7 +59,7 @@ impl Caller {
         self.bell.rung.load(Relaxed)
     }
 
-    pub(super) fn poll(&mut self) -> Poll<Got<Row, Down>> {
+    pub(super) fn poll(&mut self) -> Poll<Vec<Got<Row, Down>>> {
         self.bell.rung.store(false, Relaxed);
         let waker = Waker::from(Arc::clone(&self.bell));
         self.asking.as_mut().poll(&mut Context::from_waker(&waker))

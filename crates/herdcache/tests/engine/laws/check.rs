@@ -23,8 +23,21 @@ fn at_most(what: &str, value: u64, most: u64) -> Result<(), String> {
     if value <= most { Ok(()) } else { Err(format!("{what}: {value} is more than {most}")) }
 }
 
-/// What must hold at any moment. `pending` is how many callers wait.
-pub(super) fn always(world: &World, account: &Account, pending: u64) -> Result<(), String> {
+/// Requests whose callers wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pending {
+    pub(super) singles: u64,
+    pub(super) of_batches: u64,
+}
+
+impl Pending {
+    fn total(self) -> u64 {
+        self.singles + self.of_batches
+    }
+}
+
+/// What must hold at any moment.
+pub(super) fn always(world: &World, account: &Account, pending: Pending) -> Result<(), String> {
     if let Some(fault) = world.faults.first() {
         return Err(fault.clone());
     }
@@ -34,14 +47,25 @@ pub(super) fn always(world: &World, account: &Account, pending: u64) -> Result<(
 }
 
 /// L1: every request stands under one outcome, the one that its caller saw.
-fn ledger(world: &World, cache: &CacheSnapshot, pending: u64) -> Result<(), String> {
+fn ledger(world: &World, cache: &CacheSnapshot, pending: Pending) -> Result<(), String> {
     same("L1 begun", &(world.asks.len() as u64), &cache.begun)?;
-    same("L1 active", &pending, &cache.active)?;
-    same("L1 waiting", &pending, &cache.waiting)?;
-    same("L1 outcomes", &world.outcomes, &cache.outcomes)?;
-    same("L1 misses", &world.misses, &cache.misses.total())?;
+    // A batch answers at its end; its requests end one by one.
+    at_most("L1 active", cache.active, pending.total())?;
+    at_most("L1 callers of one key", pending.singles, cache.active)?;
+    same("L1 waiting", &cache.active, &cache.waiting)?;
+    let unseen = world.untold + pending.total() - cache.active;
+    if unseen == 0 {
+        same("L1 outcomes", &world.outcomes, &cache.outcomes)?;
+    }
+    for (outcome, seen) in world.outcomes.iter() {
+        at_most("L1 outcomes of callers", seen, cache.outcomes[outcome])?;
+    }
+    same("L1 outcomes in all", &(world.outcomes.total() + unseen), &cache.outcomes.total())?;
+    at_most("L1 misses", world.misses, cache.misses.total())?;
+    let misses = world.misses + world.perhaps_misses + world.untold + pending.of_batches;
+    at_most("L1 misses", cache.misses.total(), misses)?;
     same("A6 invalidations", &world.invalidations(), &cache.invalidations)?;
-    let old = world.outcomes[Outcome::Stale] + world.outcomes[Outcome::Reserve];
+    let old = cache.outcomes[Outcome::Stale] + cache.outcomes[Outcome::Reserve];
     same("L1 stale serves", &old, &cache.stale_serves.total())?;
     same("run-time checks of the laws", &0, &cache.law_violations)
 }
@@ -50,8 +74,9 @@ fn ledger(world: &World, cache: &CacheSnapshot, pending: u64) -> Result<(), Stri
 fn flights(world: &World, cache: &CacheSnapshot) -> Result<(), String> {
     let started = cache.flight_starts.total();
     same("L1 flights", &(started - cache.flights.total()), &cache.flights_active)?;
-    same("L1 leaders", &cache.flight_starts[FlightTrigger::Miss], &cache.participants[FlightRole::Leader])?;
-    at_most("L1 running loads", world.running().count() as u64, cache.origin_active)?;
+    let led = cache.flight_starts[FlightTrigger::Miss] + cache.flight_starts[FlightTrigger::Batch];
+    same("L1 leaders", &led, &cache.participants[FlightRole::Leader])?;
+    at_most("L1 running loads", World::calls(world.running()) as u64, cache.origin_active)?;
     same("L1 origin calls", &(cache.origin_calls - cache.origin_results.total()), &cache.origin_active)?;
     at_most("S7 abandoned", cache.origin_abandoned, cache.origin_active)
 }
@@ -79,10 +104,12 @@ pub(super) fn quiet(world: &World, account: &Account) -> Result<(), String> {
     same("L6 running loads", &0, &world.running().count())?;
     same("L1 ends", &cache.flight_starts.total(), &cache.flights.total())?;
     same("L1 results", &cache.origin_calls, &cache.origin_results.total())?;
-    for (came, result) in [(Came::Value, OriginResult::Value), (Came::Absence, OriginResult::Absent)] {
-        let loads = brought(world).filter(|birth| birth.came == came).count();
-        same("L1 results of loads", &(loads as u64), &cache.origin_results[result])?;
-    }
+    // One call is told by one word: a batch that brought any value, by that.
+    let calls = World::calls(brought(world));
+    let values = World::calls(brought(world).filter(|birth| birth.came == Came::Value));
+    same("L1 calls that brought a value", &(values as u64), &cache.origin_results[OriginResult::Value])?;
+    let absences = (calls - values) as u64;
+    same("L1 calls that brought an absence", &absences, &cache.origin_results[OriginResult::Absent])?;
     discards(world, cache)
 }
 

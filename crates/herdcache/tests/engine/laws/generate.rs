@@ -45,8 +45,11 @@ pub(super) fn history(seed: u64) -> History {
         let at = rng.usize(count * 2 / 3..=count);
         steps.insert(at, Step::Shutdown { limit: of(rng, &[ms(0), ms(0), ms(5), ms(50), ms(1_000)]) });
     }
+    // Not both: an early answer of a batch is judged when all of it is there, by bounds that may have been tuned since.
     if seed >= TUNED {
         tune(rng, &mut setup, &mut steps);
+    } else if has_batches(seed) {
+        batches(seed, keys, mood, &mut steps);
     }
     History { seed, setup, steps }
 }
@@ -61,6 +64,26 @@ fn tune(rng: &mut Rng, setup: &mut Setup, steps: &mut Vec<Step>) {
             (of(rng, &[ms(0), ms(40), ms(400), most]), of(rng, &[ms(0), ms(300), most]));
         let refresh = of(rng, &[Switch::On, Switch::On, Switch::Off]);
         steps.insert(rng.usize(..=steps.len()), Step::Tune { stale_for, stale_if_error_for, refresh });
+    }
+}
+
+/// One history of three asks for several keys at once. The others are what they were before there were batches.
+fn has_batches(seed: u64) -> bool {
+    seed % 3 == 2
+}
+
+/// Makes every other ask one for several keys.
+fn batches(seed: u64, keys: u64, mood: Mood, steps: &mut [Step]) {
+    let rng = &mut Rng::with_seed(!seed);
+    for step in steps {
+        let Step::Ask { key, wait, load, .. } = *step else { continue };
+        if one_in(rng, 2) {
+            let mut asks = vec![(key, load)];
+            for _ in 0..rng.usize(1..=4) {
+                asks.push((rng.u64(..keys), script(rng, mood)));
+            }
+            *step = Step::AskMany { asks, wait };
+        }
     }
 }
 

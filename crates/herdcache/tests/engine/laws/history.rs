@@ -58,6 +58,11 @@ pub(super) enum Step {
         wait: Option<Duration>,
         load: Script,
     },
+    /// A caller asks for several keys at once, and is polled once.
+    AskMany {
+        asks: Vec<(u64, Script)>,
+        wait: Option<Duration>,
+    },
     /// Time passes.
     Pass {
         time: Duration,

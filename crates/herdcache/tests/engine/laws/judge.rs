@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use herdcache::herdfeed::Measure;
 use herdcache::{Answer, Failure, GetError, Got, Outcome, RejectReason};
-use tokio::time::Instant;
 
 use super::load::{Down, Row, panic_text};
 use super::world::{Asked, Birth, Came, World};
@@ -16,29 +15,33 @@ use super::world::{Asked, Birth, Came, World};
 pub(super) enum At {
     First,
     Later,
+    /// When its batch ended: at that moment or before.
+    Batch,
 }
 
-/// The outcome of an answer, if it is a lawful one.
-pub(super) fn judge(world: &World, tag: usize, got: &Got<Row, Down>, at: At) -> Result<Outcome, String> {
+/// The outcome of an answer, if it is a lawful one; `None` if it may be either of two.
+pub(super) fn judge(world: &World, tag: usize, got: &Got<Row, Down>, at: At) -> Result<Option<Outcome>, String> {
     let asked = &world.asks[tag];
     let outcome = match got {
-        Ok(Some(answer)) => value(world, tag, answer),
+        Ok(Some(answer)) => value(world, tag, answer, at).map(Some),
         Ok(None) => absence(world, tag, at),
-        Err(error) => failure(world, tag, error),
+        Err(error) => failure(world, tag, error).map(Some),
     };
     outcome.map_err(|broken| format!("{broken}\n  answer {got:?}\n  at {:?} to {asked:?}", asked.at.elapsed()))
 }
 
 /// L4, L5, L8: a value that was looked at without a request.
 pub(super) fn peeked(world: &World, key: u64, answer: &Answer<Row>) -> Result<(), String> {
-    let birth = named(world, key, answer)?;
+    let birth = named(world, key, answer, Duration::ZERO)?;
     in_time(world, birth, answer)?;
     newer(birth, world.last_change(key))
 }
 
-fn value(world: &World, tag: usize, answer: &Answer<Row>) -> Result<Outcome, String> {
+fn value(world: &World, tag: usize, answer: &Answer<Row>, at: At) -> Result<Outcome, String> {
     let asked = &world.asks[tag];
-    let birth = named(world, asked.key, answer)?;
+    // A batch keeps its answers until its end.
+    let kept = if at == At::Batch { asked.at.elapsed() } else { Duration::ZERO };
+    let birth = named(world, asked.key, answer, kept)?;
     newer(birth, asked.changed)?;
     let outcome = Answer::outcome(answer);
     match outcome {
@@ -55,13 +58,14 @@ fn value(world: &World, tag: usize, answer: &Answer<Row>) -> Result<Outcome, Str
 }
 
 /// L8: the value names the key it was asked under; F1: its age is what the test's own clock says.
-fn named<'a>(world: &'a World, key: u64, answer: &Answer<Row>) -> Result<&'a Birth, String> {
+fn named<'a>(world: &'a World, key: u64, answer: &Answer<Row>, kept: Duration) -> Result<&'a Birth, String> {
     let birth = &world.births[answer.birth];
     if answer.key != key || birth.key != key || birth.came != Came::Value {
         return Err(format!("L8: key {key} was answered with {birth:?}"));
     }
     let age = birth.ended.map(|(_, at)| at.elapsed());
-    if age != Some(Answer::age(answer)) {
+    let told = Answer::age(answer);
+    if age.is_none_or(|age| told > age || told + kept < age) {
         return Err(format!("F1: the value is {age:?} old: {birth:?}"));
     }
     Ok(birth)
@@ -106,27 +110,28 @@ fn waited_for(birth: &Birth, tag: usize, asked: &Asked) -> Result<(), String> {
 }
 
 /// An answer without a value names no outcome: the record has to know.
-fn absence(world: &World, tag: usize, at: At) -> Result<Outcome, String> {
+fn absence(world: &World, tag: usize, at: At) -> Result<Option<Outcome>, String> {
     let asked = &world.asks[tag];
-    let mut absences = world.births.iter().filter(|birth| birth.key == asked.key && birth.came == Came::Absence);
+    let absences = world.births.iter().filter(|birth| birth.key == asked.key && birth.came == Came::Absence);
     if absences.clone().any(|birth| birth.opener == Some(tag) && world.asks[tag].seq < birth.began) {
-        return Ok(Outcome::Loaded);
+        return Ok(Some(Outcome::Loaded));
     }
-    let found = match at {
-        At::First => absences.any(|birth| remembered(world, birth, asked.changed)),
-        At::Later => absences.any(|birth| newer(birth, asked.changed).is_ok() && waited_for(birth, tag, asked).is_ok()),
-    };
-    match (found, at) {
-        (true, At::First) => Ok(Outcome::Negative),
-        (true, At::Later) => Ok(Outcome::Coalesced),
-        (false, _) => Err("L4, L5: nobody said that there is no such thing".to_owned()),
+    let found = absences.clone().any(|birth| remembered(world, birth, asked));
+    let joined =
+        absences.clone().any(|birth| newer(birth, asked.changed).is_ok() && waited_for(birth, tag, asked).is_ok());
+    match (at, found, joined) {
+        (At::First, true, _) | (At::Batch, true, false) => Ok(Some(Outcome::Negative)),
+        (At::Later, _, true) | (At::Batch, false, true) => Ok(Some(Outcome::Coalesced)),
+        (At::Batch, true, true) => Ok(None),
+        _ => Err("L4, L5: nobody said that there is no such thing".to_owned()),
     }
 }
 
-/// Whether an absence may still be answered from the store.
-fn remembered(world: &World, birth: &Birth, changed: u64) -> bool {
-    let age = birth.ended.map_or(Duration::MAX, |(_, at)| at.elapsed());
-    newer(birth, changed).is_ok() && World::kept(birth) && age < world.bounds(birth)[0]
+/// Whether an absence may have been answered from the store when the caller came.
+fn remembered(world: &World, birth: &Birth, asked: &Asked) -> bool {
+    let Some((_, ended)) = birth.ended.filter(|(seq, _)| *seq < asked.seq) else { return false };
+    let age = asked.at.duration_since(ended);
+    newer(birth, asked.changed).is_ok() && World::kept(birth) && age < world.bounds(birth)[0]
 }
 
 fn failure(world: &World, tag: usize, error: &GetError<Down>) -> Result<Outcome, String> {
@@ -150,6 +155,7 @@ fn failed(world: &World, tag: usize, failure: &Failure<Down>) -> Result<(), Stri
     let (origin, deadline) = (world.setup.origin_timeout, world.setup.flight_deadline);
     let birth = match failure {
         Failure::Origin(_) | Failure::Panicked { .. } => cause(world, asked.key, failure)?,
+        Failure::Contract { what } if what.contains("left this key out") => left_out(world, tag)?,
         Failure::OriginTimeout { limit } | Failure::Deadline { limit } => {
             let right = if matches!(failure, Failure::Deadline { .. }) { deadline } else { origin };
             // Whoever joins waits for less than the limit; the one who opened the flight for all of it.
@@ -164,19 +170,31 @@ fn failed(world: &World, tag: usize, failure: &Failure<Down>) -> Result<(), Stri
     Err(format!("E1: this caller had no part in {birth:?}"))
 }
 
+/// B1: the load of this caller's, or one that it waited for, which a batch's reply left out.
+fn left_out(world: &World, tag: usize) -> Result<&Birth, String> {
+    let asked = &world.asks[tag];
+    let mut left = world.births.iter().filter(|birth| birth.key == asked.key && birth.came == Came::LeftOut);
+    let joined = |birth: &Birth| newer(birth, asked.changed).is_ok() && waited_for(birth, tag, asked).is_ok();
+    let had_part = |birth: &&Birth| birth.opener == Some(tag) || joined(birth);
+    left.find(had_part).ok_or_else(|| "B1: no reply left this key out".to_owned())
+}
+
 /// The load that a failure tells of.
 fn cause<'a>(world: &'a World, key: u64, failure: &Failure<Down>) -> Result<&'a Birth, String> {
+    // B1: what failed a batch is told of its call, and to each of its keys.
+    let mut of_key = world.births.iter().filter(|birth| birth.key == key);
     let found = match failure {
-        Failure::Origin(error) => world.births.get(error.0.birth).filter(|birth| birth.came == Came::Error),
-        Failure::Panicked { message } => world
-            .births
-            .iter()
-            .enumerate()
-            .find(|(at, birth)| panic_text(*at) == **message && birth.came == Came::Panic)
-            .map(|(_, birth)| birth),
+        Failure::Origin(error) => of_key.find(|birth| birth.call == error.0.birth && birth.came == Came::Error),
+        Failure::Panicked { message } => {
+            of_key.find(|birth| panic_text(birth.call) == **message && birth.came == Came::Panic)
+        }
+        Failure::Contract { .. } => {
+            let left = of_key.filter(|birth| birth.came == Came::LeftOut);
+            left.max_by_key(|birth| birth.ended.map(|(seq, _)| seq))
+        }
         _ => None,
     };
-    found.filter(|birth| birth.key == key).ok_or_else(|| "L8: no load of this key failed so".to_owned())
+    found.ok_or_else(|| "L8: no load of this key failed so".to_owned())
 }
 
 /// E1: the key cools after a failure that still stands, within its window.
@@ -189,7 +207,7 @@ fn cooling(world: &World, asked: &Asked, last: &Failure<Down>, retry_in: Duratio
         return Ok(());
     }
     let birth = cause(world, asked.key, last)?;
-    let stands = birth.ended.is_some_and(|(_, at)| Instant::now() < at + most) && newer(birth, asked.changed).is_ok();
+    let stands = birth.ended.is_some_and(|(_, at)| asked.at < at + most) && newer(birth, asked.changed).is_ok();
     if stands { Ok(()) } else { Err(format!("E1: this failure is over: {birth:?}")) }
 }
 

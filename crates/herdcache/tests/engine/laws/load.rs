@@ -3,14 +3,16 @@
 //! Laws that are about running loads (L2, L3, E1, X1) are checked here, at the moment a load begins.
 
 use std::future::Future;
+use std::ops::Range;
 use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use herdcache::herdfeed::Measure;
-use herdcache::{LoadContext, Loaded, WhenUnwatched};
+use herdcache::{LoadContext, Loaded, Origin, WhenUnwatched};
 use tokio::time::{Instant, Sleep};
 
+use super::batch::Batch;
 use super::history::{End, Keep, Leave, Made, Script, Terms};
 use super::world::{Asked, Birth, Came, Shared, State, World};
 
@@ -59,6 +61,25 @@ pub(super) fn make(world: &Shared, cx: &LoadContext<Key, Row>) -> Load {
         panic_as(birth);
     }
     Load { world: world.clone(), key: *cx.key(), script, birth: None, sleep: None }
+}
+
+/// The origin of a cache that histories happen to.
+pub(super) struct Source(pub(super) Shared);
+
+impl Origin<Key, Row> for Source {
+    type Error = Down;
+    const MAX_BATCH: usize = 3;
+
+    fn load(&self, cx: LoadContext<Key, Row>) -> impl Future<Output = Result<Loaded<Row>, Down>> + Send {
+        make(&self.0, &cx)
+    }
+
+    fn load_many(
+        &self,
+        keys: Vec<LoadContext<Key, Row>>,
+    ) -> impl Future<Output = Result<Vec<(Key, Loaded<Row>)>, Down>> + Send {
+        Batch::new(&self.0, keys.iter().map(|cx| *cx.key()).collect())
+    }
 }
 
 /// One load.
@@ -119,7 +140,7 @@ impl Drop for Load {
 }
 
 /// Panics without the noise of the panic hook.
-fn panic_as(birth: usize) -> ! {
+pub(super) fn panic_as(birth: usize) -> ! {
     resume_unwind(Box::new(panic_text(birth)))
 }
 
@@ -145,7 +166,7 @@ pub(super) fn loaded(made: Made, terms: Terms, row: Row) -> Loaded<Row> {
     }
 }
 
-fn end(world: &Shared, birth: usize, came: Came) {
+pub(super) fn end(world: &Shared, birth: usize, came: Came) {
     let mut world = world.lock();
     let seq = world.tick();
     let birth = &mut world.births[birth];
@@ -155,12 +176,24 @@ fn end(world: &Shared, birth: usize, came: Came) {
 
 /// A load begins: its place in the record.
 fn begin(world: &Shared, key: &Key) -> usize {
+    begin_all(world, std::slice::from_ref(key)).start
+}
+
+/// The loads of one call begin: their places in the record.
+pub(super) fn begin_all(world: &Shared, keys: &[Key]) -> Range<usize> {
     let mut world = world.lock();
-    let birth = record(&mut world, key);
-    if let Err(fault) = may_begin(&world, birth) {
-        world.faults.push(fault);
+    let first = world.births.len();
+    for key in keys {
+        let birth = record(&mut world, key);
+        world.births[birth].call = first;
     }
-    birth
+    let births = first..world.births.len();
+    for birth in births.clone() {
+        if let Err(fault) = may_begin(&world, birth) {
+            world.faults.push(fault);
+        }
+    }
+    births
 }
 
 fn record(world: &mut World, key: &Key) -> usize {
@@ -172,6 +205,7 @@ fn record(world: &mut World, key: &Key) -> usize {
     world.births.push(Birth {
         key: key.number,
         opener: Some(key.tag),
+        call: world.births.len(),
         began,
         began_at: Instant::now(),
         ended: None,
@@ -190,7 +224,7 @@ fn may_begin(world: &World, place: usize) -> Result<(), String> {
         return Err(format!("X1: a load began for a caller who came after the shutdown: {birth:?}"));
     }
     if world.under(birth, Measure::Permits) {
-        let running = world.running().filter(|other| world.under(other, Measure::Permits)).count();
+        let running = World::calls(world.running().filter(|other| world.under(other, Measure::Permits)));
         if running > world.setup.permits {
             return Err(format!("L3: {running} origin calls under {} permits", world.setup.permits));
         }
@@ -243,7 +277,9 @@ fn warm_enough(world: &World, birth: &Birth, opened: u64) -> Result<(), String> 
         before && world.doomed(other, opened).is_none()
     });
     let Some(last) = last.max_by_key(|other| other.ended.map(|(seq, _)| seq)) else { return Ok(()) };
-    let (Came::Error | Came::Panic, Some((_, failed_at))) = (last.came, last.ended) else { return Ok(()) };
+    let (Came::Error | Came::Panic | Came::LeftOut, Some((_, failed_at))) = (last.came, last.ended) else {
+        return Ok(());
+    };
     let opened_at = birth.opener.map_or(birth.began_at, |tag| world.asks[tag].at);
     if opened_at < failed_at + world.setup.cooling.0 {
         return Err(format!("E1: a flight was opened while its key cooled: {birth:#?} after {last:#?}"));

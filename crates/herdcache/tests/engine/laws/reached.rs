@@ -59,7 +59,7 @@ impl Reached {
         let sets = [
             rare(&self.outcomes, &[Outcome::Fallback, Outcome::PeekMiss]),
             rare(&self.misses, &[MissCause::Version]),
-            rare(&self.triggers, &[FlightTrigger::Forced, FlightTrigger::Warmup, FlightTrigger::Batch]),
+            rare(&self.triggers, &[FlightTrigger::Forced, FlightTrigger::Warmup]),
             rare(&self.ends, &[FlightEnd::NotModified, FlightEnd::SharedHit, FlightEnd::Followed]),
             rare(&self.rejections, &[]),
             rare(&self.stale, &[StaleReason::LeaseHeld]),

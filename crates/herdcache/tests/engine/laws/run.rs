@@ -11,17 +11,19 @@ use std::task::Poll;
 use std::time::Duration;
 
 use herdcache::herdfeed::Measure;
-use herdcache::{Answer, Cache, ConfigError, FailFast, Gate, LoadContext, Outcome, ReadThrough, Switch, Ttl, Tuning};
+use herdcache::{
+    Answer, Cache, ConfigError, FailFast, Gate, Got, LoadContext, Outcome, ReadThrough, Switch, Ttl, Tuning,
+};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::caller::{Asking, Caller};
-use super::check::{self, Account};
+use super::caller::{Ask, Asking, Caller};
+use super::check::{self, Account, Pending};
 use super::generate::KEYS;
 use super::history::{By, History, Polled, Script, Setup, Step};
 use super::judge::{self, At};
-use super::load::{Down, Key, Load, Row, loaded, make};
+use super::load::{Down, Key, Load, Row, Source, loaded, make};
 use super::world::{Changed, Shared, World};
 use crate::support::ms;
 
@@ -82,8 +84,7 @@ fn build(setup: &Setup, gate: &Gate, world: &Shared) -> Result<ReadThrough<Key, 
     if let Some(most) = setup.tunable {
         builder = builder.tunable_stale_for(most).tunable_stale_if_error_for(most);
     }
-    let world = Arc::clone(world);
-    let cache = builder.build_over(move |cx: LoadContext<Key, Row>| make(&world, &cx))?;
+    let cache = builder.build_over(Source(Arc::clone(world)))?;
     setup.off.iter().for_each(|measure| cache.set_measure(*measure, Switch::Off));
     Ok(cache)
 }
@@ -126,6 +127,7 @@ impl Run {
     pub(super) async fn take(&mut self, step: &Step) -> Result<(), String> {
         match *step {
             Step::Ask { by, key, wait, load } => self.ask(by, key, wait, load)?,
+            Step::AskMany { ref asks, wait } => self.ask_many(asks, wait)?,
             Step::Pass { time, polled: Polled::Promptly } => self.pass(time).await?,
             Step::Pass { time, polled: Polled::Late } => tokio::time::sleep(time).await,
             Step::Turn => turns().await,
@@ -136,9 +138,13 @@ impl Run {
             }
             Step::Cancel { nth } => {
                 if let Some(nth) = self.nth(nth) {
-                    let caller = self.pending.remove(nth);
-                    self.world.lock().answered(caller.tag, Outcome::Cancelled);
-                    drop(caller);
+                    let gone = self.pending.remove(nth);
+                    let mut world = self.world.lock();
+                    // Of several some may have ended by themselves.
+                    let outcome = (gone.asks.len() == 1).then_some(Outcome::Cancelled);
+                    gone.asks.iter().for_each(|ask| world.answered(ask.tag, outcome));
+                    drop(world);
+                    drop(gone);
                 }
             }
             Step::Invalidate { key } => {
@@ -182,29 +188,72 @@ impl Run {
     pub(super) fn ask(&mut self, by: By, key: u64, wait: Option<Duration>, load: Script) -> Result<(), String> {
         let tag = self.world.lock().ask(key, wait, load);
         let key = Key { number: key, tag };
-        let before = self.cache.peek(&key).map(|answer| Answer::outcome(&answer));
+        let before = self.before(&key);
         let cache = match wait {
             Some(limit) => self.cache.with_wait_timeout(limit),
             None => self.cache.clone(),
         };
         let asking: Asking = match by {
-            By::Get => Box::pin(async move { cache.get(&key).await }),
+            By::Get => Box::pin(async move { vec![cache.get(&key).await] }),
             By::GetWith => {
                 let world = Arc::clone(&self.world);
                 let load = move |cx: LoadContext<Key, Row>| -> Load { make(&world, &cx) };
-                Box::pin(async move { cache.get_with(&key, load).await })
+                Box::pin(async move { vec![cache.get_with(&key, load).await] })
             }
         };
-        let mut caller = Caller::new(tag, asking, &self.told);
-        let polled = caller.poll();
-        let outcome = match &polled {
-            Poll::Ready(got) => Some(judge::judge(&self.world.lock(), tag, got, At::First)?),
+        let mut caller = Caller::new(vec![Ask { tag, before }], asking, &self.told);
+        let outcome = match caller.poll() {
+            Poll::Ready(got) => judge::judge(&self.world.lock(), tag, &got[0], At::First)?,
             Poll::Pending => None,
         };
         self.looked(before, outcome)?;
         match outcome {
-            Some(outcome) => self.world.lock().answered(tag, outcome),
+            Some(outcome) => self.world.lock().answered(tag, Some(outcome)),
             None => self.pending.push(caller),
+        }
+        Ok(())
+    }
+
+    /// B1: a caller asks for several keys, and is polled once.
+    fn ask_many(&mut self, asks: &[(u64, Script)], wait: Option<Duration>) -> Result<(), String> {
+        let mut keys = Vec::new();
+        for (number, script) in asks {
+            let tag = self.world.lock().ask(*number, wait, *script);
+            keys.push(Key { number: *number, tag });
+        }
+        let asks = keys.iter().map(|key| Ask { tag: key.tag, before: self.before(key) }).collect();
+        let cache = match wait {
+            Some(limit) => self.cache.with_wait_timeout(limit),
+            None => self.cache.clone(),
+        };
+        let asking = Box::pin(async move { cache.get_many(&keys).await });
+        self.pending.push(Caller::new(asks, asking, &self.told));
+        self.poll(self.pending.len() - 1).map(drop)
+    }
+
+    /// What a look shows that a caller must be answered with at once.
+    fn before(&self, key: &Key) -> Option<Outcome> {
+        let before = self.cache.peek(key).map(|answer| Answer::outcome(&answer));
+        before.filter(|found| *found == Outcome::Hit || self.world.lock().has(Measure::Stale))
+    }
+
+    /// A batch has ended: one answer for each of its keys, in their order.
+    fn ended(world: &mut World, asks: &[Ask], got: &[Got<Row, Down>]) -> Result<(), String> {
+        if asks.len() != got.len() {
+            return Err(format!("B1: {} keys, {} answers", asks.len(), got.len()));
+        }
+        for (ask, got) in asks.iter().zip(got) {
+            let outcome = judge::judge(world, ask.tag, got, At::Batch)?;
+            if ask.before.is_some() && outcome != ask.before {
+                return Err(format!("F3: a look showed {:?}, the batch got {outcome:?}", ask.before));
+            }
+            world.answered(ask.tag, outcome);
+            match outcome {
+                None | Some(Outcome::Hit | Outcome::Negative) => {}
+                // Answered at once, or instead of a load that failed.
+                Some(Outcome::Stale) => world.perhaps_misses += 1,
+                Some(_) => world.misses += 1,
+            }
         }
         Ok(())
     }
@@ -212,8 +261,7 @@ impl Run {
     /// F3, F1: what a look shows is answered at once, and nothing else counts as found.
     fn looked(&self, before: Option<Outcome>, outcome: Option<Outcome>) -> Result<(), String> {
         let mut world = self.world.lock();
-        let expected = before.filter(|found| *found == Outcome::Hit || world.has(Measure::Stale));
-        if expected.is_some() && outcome != expected {
+        if before.is_some() && outcome != before {
             return Err(format!("F3: a look showed {before:?}, the caller got {outcome:?}"));
         }
         if !matches!(outcome, Some(Outcome::Hit | Outcome::Stale | Outcome::Negative)) {
@@ -227,8 +275,13 @@ impl Run {
         let Poll::Ready(got) = self.pending[nth].poll() else { return Ok(Poll::Pending) };
         let caller = self.pending.remove(nth);
         let mut world = self.world.lock();
-        let outcome = judge::judge(&world, caller.tag, &got, At::Later)?;
-        world.answered(caller.tag, outcome);
+        match (&*caller.asks, &*got) {
+            ([Ask { tag, .. }], [got]) => {
+                let outcome = judge::judge(&world, *tag, got, At::Later)?;
+                world.answered(*tag, outcome);
+            }
+            (asks, got) => Self::ended(&mut world, asks, got)?,
+        }
         Ok(Poll::Ready(()))
     }
 
@@ -268,7 +321,7 @@ impl Run {
     fn nobody_waits_too_long(&self) -> Result<(), String> {
         let world = self.world.lock();
         for caller in &self.pending {
-            let asked = &world.asks[caller.tag];
+            let asked = &world.asks[caller.asks[0].tag];
             let limit = asked.wait.unwrap_or(Duration::MAX).min(world.setup.flight_deadline) + TIMER;
             if asked.at.elapsed() > limit {
                 return Err(format!("S2: a caller still waits after {:?}: {asked:?}", asked.at.elapsed()));
@@ -298,7 +351,11 @@ impl Run {
     /// What must hold after every step.
     pub(super) fn check(&self) -> Result<Account, String> {
         let account = Account { cache: self.cache.snapshot(), gate: self.gate.snapshot() };
-        check::always(&self.world.lock(), &account, self.pending.len() as u64)?;
+        let (mut singles, mut of_batches) = (0, 0);
+        for caller in &self.pending {
+            *(if caller.is_batch() { &mut of_batches } else { &mut singles }) += caller.asks.len() as u64;
+        }
+        check::always(&self.world.lock(), &account, Pending { singles, of_batches })?;
         for key in 0..KEYS {
             if let Some(answer) = self.cache.peek(&Key { number: key, tag: 0 }) {
                 judge::peeked(&self.world.lock(), key, &answer)?;

@@ -3,6 +3,7 @@
 //! Nothing in here is read from the engine's account: the two are compared. Moments
 //! are tokio's; the order of facts at one moment is told by a number of their own.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,8 +29,12 @@ pub(super) struct World {
     pub(super) births: Vec<Birth>,
     changes: Vec<Change>,
     pub(super) outcomes: Tally<Outcome>,
+    /// Requests that have ended, without the record knowing how: of batches that were cancelled, or absences of batches.
+    pub(super) untold: u64,
     /// Requests that found nothing servable at first.
     pub(super) misses: u64,
+    /// Requests of batches that may have.
+    pub(super) perhaps_misses: u64,
     pub(super) closed: Option<u64>,
     /// What was found wrong where no error can be returned.
     pub(super) faults: Vec<String>,
@@ -56,6 +61,8 @@ pub(super) struct Birth {
     pub(super) key: u64,
     /// The request that opened its flight; `None` for an insert.
     pub(super) opener: Option<usize>,
+    /// The first birth of its origin call: itself, unless it came in a batch.
+    pub(super) call: usize,
     pub(super) began: u64,
     pub(super) began_at: Instant,
     pub(super) ended: Option<(u64, Instant)>,
@@ -72,6 +79,8 @@ pub(super) enum Came {
     Absence,
     Error,
     Panic,
+    /// A batch call ended well and did not name this key.
+    LeftOut,
 }
 
 /// Whether the load's future still exists, or the caller still waits.
@@ -115,7 +124,9 @@ impl World {
             births: Vec::new(),
             changes: Vec::new(),
             outcomes: Tally::new(),
+            untold: 0,
             misses: 0,
+            perhaps_misses: 0,
             closed: None,
             faults: Vec::new(),
         }
@@ -147,10 +158,13 @@ impl World {
         self.asks.len() - 1
     }
 
-    /// A request has its answer.
-    pub(super) fn answered(&mut self, tag: usize, outcome: Outcome) {
+    /// A request is over; under which outcome is not always known.
+    pub(super) fn answered(&mut self, tag: usize, outcome: Option<Outcome>) {
         self.asks[tag].state = State::Over;
-        self.outcomes[outcome] += 1;
+        match outcome {
+            None => self.untold += 1,
+            Some(outcome) => self.outcomes[outcome] += 1,
+        }
     }
 
     pub(super) fn change(&mut self, key: u64, kind: Changed) -> u64 {
@@ -166,6 +180,7 @@ impl World {
         self.births.push(Birth {
             key,
             opener: None,
+            call: self.births.len(),
             began,
             began_at: now,
             ended: Some((began, now)),
@@ -229,6 +244,11 @@ impl World {
 
     pub(super) fn running(&self) -> impl Iterator<Item = &Birth> {
         self.births.iter().filter(|birth| birth.state == State::Running)
+    }
+
+    /// Origin calls of some loads: those of a batch are one.
+    pub(super) fn calls<'a>(loads: impl Iterator<Item = &'a Birth>) -> usize {
+        loads.map(|birth| birth.call).collect::<BTreeSet<_>>().len()
     }
 
     /// How long a value stays fresh at most, and how much longer it is stale, then reserve.

@@ -1,0 +1,43 @@
+//! A read as a part of a batch: what the batch asks of it beyond polling it.
+
+use std::hash::Hash;
+use std::time::Duration;
+
+use super::super::loader::Together;
+use super::{Get, Stage};
+use crate::clock;
+use crate::core::batch::Led;
+use crate::error::{GetError, Got};
+use crate::key::Key;
+
+/// One read of a batch.
+pub(in crate::cache) type Part<'a, K, V, E> = Get<'a, K, V, E, K, Together<'a, K, V, E>>;
+
+impl<K, V, E> Part<'_, K, V, E>
+where
+    K: Key + Hash,
+    V: Send + Sync + 'static,
+    E: Send + Sync + 'static,
+{
+    /// The flight that the last poll opened, if it did.
+    pub(in crate::cache) fn take_led(&mut self) -> Option<Led<K, V, E>> {
+        self.load.as_mut()?.led.take()
+    }
+
+    /// Whether a poll may bring its answer.
+    pub(in crate::cache) fn is_ripe(&self) -> bool {
+        match &self.stage {
+            Stage::Waiting(wait, _) => wait.may_be_over(),
+            Stage::Start | Stage::Done => true,
+        }
+    }
+
+    /// S4: the batch waits no longer; `None` if this read does not wait.
+    pub(in crate::cache) fn give_up(&mut self, limit: Duration) -> Option<Got<V, E>> {
+        let Stage::Waiting(wait, _) = std::mem::replace(&mut self.stage, Stage::Done) else {
+            return None;
+        };
+        let (request, _) = wait.leave(clock::exact())?;
+        Some(self.core.refuse(request, self.key, GetError::WaitTimeout { limit }))
+    }
+}

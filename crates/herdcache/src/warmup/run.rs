@@ -1,0 +1,176 @@
+//! The corridor of a warm-up: the next key, a load if it is cold, the pace.
+//!
+//! Nothing of it runs by itself: whoever polls the warm-up drives it, on any runtime.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::ramp::{End, Foreground, Ramp};
+use super::{Count, Done};
+use crate::clock::{self, Moment, nanos};
+use crate::core::Core;
+use crate::core::warm::Warming;
+use crate::error::Failure;
+use crate::flight::{Flight, Landing};
+use crate::key::Key;
+use crate::origin::AnyOrigin;
+use crate::runtime;
+
+/// Callers' waits are looked at this often, and a load that found no permit tries again.
+const LOOK: Duration = Duration::from_millis(100);
+/// Keys that are looked up in a row before others of the runtime get their turn.
+const IN_A_ROW: u32 = 64;
+
+/// A warm-up in progress.
+pub(super) struct Run<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> {
+    core: Arc<Core<K, V, E>>,
+    origin: Arc<dyn AnyOrigin<K, V, E>>,
+    keys: std::vec::IntoIter<K>,
+    /// A key that found no permit: it is next.
+    again: Option<K>,
+    flying: Vec<Arc<Flight<K, V, E>>>,
+    told: Arc<Notify>,
+    ramp: Ramp,
+    looked: Moment,
+    /// What the account holds of this warm-up's width.
+    width: u64,
+    count: Arc<Count>,
+}
+
+/// Whether more keys can be looked up now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Go {
+    On,
+    /// Until something lands, or the next look.
+    Wait,
+    /// Every key is done with, or none can be loaded any more.
+    Home,
+}
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Run<K, V, E> {
+    pub(super) fn new(
+        core: Arc<Core<K, V, E>>,
+        origin: Arc<dyn AnyOrigin<K, V, E>>,
+        keys: Vec<K>,
+        count: Arc<Count>,
+    ) -> Self {
+        let share = core.gate.0.settings.warmup_permits as u64;
+        let ramp = Ramp::new(share, Foreground::of(&core.gate.snapshot()));
+        let warmth = &core.account.warmth;
+        warmth.running.fetch_add(1, Relaxed);
+        warmth.total.fetch_add(count.total, Relaxed);
+        Self {
+            core,
+            origin,
+            keys: keys.into_iter(),
+            again: None,
+            flying: Vec::new(),
+            told: Arc::default(),
+            ramp,
+            looked: clock::exact(),
+            width: 0,
+            count,
+        }
+    }
+
+    /// Every key in turn.
+    pub(super) async fn all(mut self) {
+        // Elsewhere no load could be waited for.
+        while runtime::with_timers().is_some() {
+            self.collect();
+            let mut in_a_row = 0;
+            let go = loop {
+                match self.next() {
+                    Go::On if in_a_row < IN_A_ROW => in_a_row += 1,
+                    Go::On => {
+                        tokio::task::yield_now().await;
+                        break Go::On;
+                    }
+                    go => break go,
+                }
+            };
+            match go {
+                Go::On => {}
+                Go::Wait => {
+                    let _ = tokio::time::timeout(LOOK, self.told.notified()).await;
+                }
+                Go::Home => return,
+            }
+        }
+    }
+
+    /// Looks up one key, if there is room for a load.
+    fn next(&mut self) -> Go {
+        if self.flying.len() as u64 >= self.ramp.width() {
+            return if self.ramp.width() > 0 { Go::Wait } else { Go::Home };
+        }
+        let Some(key) = self.again.take().or_else(|| self.keys.next()) else {
+            return if self.flying.is_empty() { Go::Home } else { Go::Wait };
+        };
+        let origin = &self.origin;
+        match self.core.warm(&key, &self.told, |cx| Arc::clone(origin).start(cx)) {
+            Warming::Flying(flight) => self.flying.push(flight),
+            Warming::Present => self.count.add(Done::Skipped),
+            Warming::Cooling => self.count.add(Done::Failed),
+            Warming::Busy => {
+                self.again = Some(key);
+                self.ramp.found_no_permit();
+                self.tell_width();
+                return Go::Wait;
+            }
+            // What has begun is still waited for.
+            Warming::Closed => {
+                self.again = Some(key);
+                return if self.flying.is_empty() { Go::Home } else { Go::Wait };
+            }
+        }
+        Go::On
+    }
+
+    /// Counts the loads that have landed, and takes a look if it is time for one.
+    fn collect(&mut self) {
+        let (count, ramp) = (&self.count, &mut self.ramp);
+        self.flying.retain(|flight| {
+            let Some(landing) = flight.landing() else { return true };
+            let (done, end) = told_by(landing);
+            count.add(done);
+            ramp.landed(end);
+            false
+        });
+        let now = clock::exact();
+        if self.ramp.is_round_over() || now.saturating_sub(self.looked) >= nanos(LOOK) {
+            self.looked = now;
+            self.ramp.look(Foreground::of(&self.core.gate.snapshot()));
+        }
+        self.tell_width();
+    }
+
+    fn tell_width(&mut self) {
+        let (all, now) = (&self.core.account.warmth.width, self.ramp.width());
+        all.fetch_add(now.wrapping_sub(self.width), Relaxed);
+        self.width = now;
+    }
+}
+
+fn told_by<V: Send + Sync + 'static, E>(landing: &Landing<V, E>) -> (Done, End) {
+    match landing {
+        Landing::Value(entry) => (Done::Loaded, End::Value(entry.stamps.load_ns)),
+        Landing::Absent => (Done::Loaded, End::Absent),
+        Landing::Failed(Failure::OriginTimeout { .. } | Failure::Deadline { .. }) => (Done::Failed, End::Late),
+        Landing::Failed(_) | Landing::Rejected { .. } | Landing::Closed | Landing::Orphaned => {
+            (Done::Failed, End::Failed)
+        }
+    }
+}
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Drop for Run<K, V, E> {
+    fn drop(&mut self) {
+        let warmth = &self.core.account.warmth;
+        warmth.width.fetch_sub(self.width, Relaxed);
+        warmth.cancelled.fetch_add(self.count.read().left, Relaxed);
+        warmth.running.fetch_sub(1, Relaxed);
+    }
+}
