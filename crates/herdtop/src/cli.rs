@@ -16,6 +16,7 @@ use crate::screen::{self, ScreenEnd, ScreenOptions};
 use crate::targets::{TargetError, Targets};
 
 mod shot;
+mod slip;
 
 /// Something went wrong.
 pub const ERROR: u8 = 1;
@@ -51,7 +52,7 @@ pub struct Cli {
     /// Open the screen even if there is no process yet, and wait for one
     #[arg(long, conflicts_with_all = ["once", "targets"])]
     wait: bool,
-    /// Show only rows that match, as `cache:users w>10`; ? in the screen explains filters
+    /// Show only rows of the screen that match, as `cache:users w>10`; ? in it explains filters. Not with --once
     #[arg(long, value_name = "FILTER", default_value = "", env = "HERDTOP_FILTER")]
     filter: String,
     /// Colours: auto follows `NO_COLOR`, `COLORTERM` and `TERM`
@@ -178,13 +179,20 @@ impl Cli {
         text.map(|text| Token::new(&text)).transpose().map_err(failed)
     }
 
+    fn targets(&self) -> Result<Targets, Failed> {
+        if let Some(slip) = slip::of(&self.targets) {
+            return Err(Failed::Told(2, slip));
+        }
+        Ok(Targets::parse(&self.targets)?)
+    }
+
     fn screen(&self) -> Result<ExitCode, Failed> {
-        let targets = Targets::parse(&self.targets)?;
+        let targets = self.targets()?;
         let filter = Filter::parse(&self.filter).map_err(|error| Failed::Told(2, format!("--filter: {error}")))?;
         if !self.wait {
             targets.addresses()?;
         }
-        let options = ScreenOptions { look: self.look(), filter, token: self.token()? };
+        let options = ScreenOptions { look: self.look(), filter, token: self.token()?, ..ScreenOptions::default() };
         match screen::run(options, &targets, None).map_err(failed)? {
             ScreenEnd::Quit => Ok(ExitCode::SUCCESS),
             ScreenEnd::Signal(number) => Ok(ExitCode::from(u8::try_from(128 + number).unwrap_or(ERROR))),
@@ -192,7 +200,13 @@ impl Cli {
     }
 
     fn once(&self) -> Result<ExitCode, Failed> {
-        let addresses = Targets::parse(&self.targets)?.addresses()?;
+        // A check that leaves out what a filter hides would pass while it fails.
+        if !self.filter.trim().is_empty() {
+            let text = "--filter and HERDTOP_FILTER choose rows of the screen, and --once tells all: leave the filter out, \
+                        name the TARGETs to look at, or pick from --json";
+            return Err(Failed::Told(2, text.into()));
+        }
+        let addresses = self.targets()?.addresses()?;
         let look = once::look(&addresses, self.token()?.as_ref()).map_err(failed)?;
         let format = if self.json { Format::Json } else { Format::Text };
         let text = look.printed(format).map_err(failed)?;

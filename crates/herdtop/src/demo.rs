@@ -40,7 +40,7 @@ fn on_screen(args: &DemoArgs, look: Look) -> Result<ExitCode, Failed> {
     let feed = herdcache::serve_feed("demo").map_err(Failed::Feed)?;
     let address = feed.address().cloned().ok_or(Failed::FeedOff)?;
     let demo = Demo::start(args.config()).map_err(Failed::Start)?;
-    let options = ScreenOptions { look, ..ScreenOptions::default() };
+    let options = ScreenOptions { look, note: Some(controls::MELT.into()), ..ScreenOptions::default() };
     let targets = Targets::Listed(vec![address]);
     match screen::run(options, &targets, Some(Box::new(DemoControls { demo }))).map_err(Failed::Screen)? {
         ScreenEnd::Quit => Ok(ExitCode::SUCCESS),

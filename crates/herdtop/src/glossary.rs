@@ -24,7 +24,7 @@ pub const GLOSSARY: &[(&str, &str)] = &[
     ("x12", "so many loads of this key run at once"),
     ("conn", "what loads reported of their wait for a connection"),
     ("discarded", "a flight's value was not stored, mostly because its key was changed meanwhile"),
-    ("calls per load", "origin calls for each answer of the origin: 1.00 is ideal"),
+    ("loads", "loads in progress now, and of how many keys of each process: one for each key is ideal"),
     ("exposure", "requests for each origin call: how many times more the origin would see without the cache"),
     ("fresh left", "time until the value is no longer fresh; then it is stale, then expired"),
     ("age p99", "how far past freshness stale answers were"),

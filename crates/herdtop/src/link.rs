@@ -12,6 +12,7 @@ mod stream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use herdfeed::client::AttachError;
 use herdfeed::{Address, Token};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -81,6 +82,24 @@ impl Drop for Links {
     }
 }
 
+/// Why an address cannot be read, without the address: whoever tells it says that already.
+pub fn reason(error: &AttachError) -> String {
+    let why = broken(error);
+    // A feed whose seats are taken hangs up on some readers before its refusal has arrived.
+    let is_hung_up = matches!(error, AttachError::Io { .. }) && HUNG_UP.iter().any(|words| why.contains(words));
+    if is_hung_up { "too many connections, or the feed closed before it answered".to_owned() } else { why }
+}
+
+/// Why a stream that was open has broken, without the address.
+pub(crate) fn broken(error: &AttachError) -> String {
+    let told = error.to_string();
+    told.strip_prefix(&format!("{}: ", error.address())).unwrap_or(&told).to_owned()
+}
+
+/// What the transport says of a connection that the other side closed without an answer.
+const HUNG_UP: [&str; 4] =
+    ["operation was canceled", "connection closed before message completed", "Connection reset", "Broken pipe"];
+
 /// What to call a target before it has said its name.
 fn short_name(address: &Address) -> String {
     match address {
@@ -88,5 +107,31 @@ fn short_name(address: &Address) -> String {
             path.file_stem().map_or_else(|| address.to_string(), |stem| stem.to_string_lossy().into_owned())
         }
         Address::Tcp { host, port } => format!("{host}:{port}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn io(text: &str) -> AttachError {
+        AttachError::Io { address: "localhost:9000".parse().unwrap(), error: std::io::Error::other(text.to_owned()) }
+    }
+
+    #[test]
+    fn a_feed_that_hangs_up_without_an_answer_is_told_as_full_or_closing() {
+        let told = "too many connections, or the feed closed before it answered";
+        assert_eq!(reason(&io("operation was canceled")), told);
+        assert_eq!(reason(&io("connection closed before message completed")), told);
+        assert_eq!(
+            reason(&io("invalid HTTP version parsed")),
+            "the connection failed (invalid HTTP version parsed): is this the address of a feed?"
+        );
+    }
+
+    #[test]
+    fn a_reason_does_not_repeat_the_address() {
+        let refused = AttachError::Refused { address: "localhost:9000".parse().unwrap() };
+        assert_eq!(reason(&refused), "nobody listens there: is the process still running, with its feed on?");
     }
 }

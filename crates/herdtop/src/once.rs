@@ -69,7 +69,8 @@ async fn ask(addresses: &[Address], token: Option<&Token>) -> Vec<Answered> {
         let token = token.cloned();
         asked.spawn(async move {
             let answer = fetch(&address, token.as_ref()).await;
-            (address, answer.map(Arc::new).map_err(|error| error.to_string()))
+            let told = answer.map(Arc::new).map_err(|error| format!("{address}: {}", crate::link::reason(&error)));
+            (address, told)
         });
     }
     asked.join_all().await
@@ -93,10 +94,11 @@ fn world(first: &[Answered], targets: &[Answered], at: Now) -> World {
                 target.take_snapshot(said.1.clone(), at);
             }
             Err(why) => {
-                // Down for long enough that it is no blink.
+                // Down for long enough that it is no blink, and nobody tries again.
+                let why = why.strip_prefix(&format!("{address}: ")).unwrap_or(why);
                 target.link = Link::Waiting {
-                    why: why.clone(),
-                    retry_at_us: at.mono_us,
+                    why: why.to_owned(),
+                    retry_at_us: u64::MAX,
                     since_unix_us: at.unix_us.saturating_sub(1_000_000),
                 };
             }

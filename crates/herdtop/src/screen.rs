@@ -48,6 +48,8 @@ pub struct ScreenOptions {
     pub filter: Filter,
     /// The secret of feeds that ask for one.
     pub token: Option<Token>,
+    /// What the bottom line says for the first seconds.
+    pub note: Option<String>,
 }
 
 /// How the screen ended.
@@ -147,7 +149,8 @@ impl Shell {
         extra: Option<Box<dyn Controls>>,
     ) -> io::Result<Self> {
         let terminal = Terminal::enter()?;
-        let model = Model { look: options.look, filter: options.filter, ..Model::default() };
+        let note = options.note.map(|text| (text, clock::read().mono_us));
+        let model = Model { look: options.look, filter: options.filter, note, ..Model::default() };
         Ok(Self {
             model,
             mailbox,

@@ -8,6 +8,7 @@
 mod conditions;
 mod counters;
 mod cures;
+mod failing;
 mod finding;
 mod links;
 mod loads;
@@ -33,6 +34,7 @@ pub fn findings(world: &World, now: Now) -> Vec<Finding> {
             let scene = Scene::of(target, cache, now);
             found.extend(conditions::judge(&scene));
             found.extend(protection::judge(&scene));
+            found.extend(failing::judge(&scene, &found));
             found.extend(counters::judge(&scene, &found));
             found.extend(loads::judge(&scene, &found));
             found.extend(origin::silence(&scene));

@@ -171,17 +171,27 @@ fn compact(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
 }
 
 fn tiny(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
-    let [head, verdict_area, counters, foot] =
-        Layout::vertical([Constraint::Length(1), Constraint::Length(3), Constraint::Min(0), Constraint::Length(1)])
-            .areas(area);
+    let [head, verdict_area, counters, rest, foot] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(3),
+        Constraint::Length(3),
+        Constraint::Min(0),
+        Constraint::Length(1),
+    ])
+    .areas(area);
     header::draw(model, ink, head, buf);
     verdict::wrapped(model, ink, verdict_area, buf);
     vitals::counters(model, ink, counters, buf);
+    // Its head alone says nothing.
+    if rest.height >= 2 {
+        flights::body(model, ink, rest, buf);
+    }
     footer::draw(model, ink, foot, buf);
 }
 
 fn too_small(area: Rect, buf: &mut Buffer) {
-    let text = format!("too small: {}x{}, need 40x8", area.width, area.height);
+    // What to do first: of a very small screen only the beginning is seen.
+    let text = format!("need 40x8 (is {}x{})", area.width, area.height);
     buf.set_stringn(area.x, area.y, text, usize::from(area.width), Style::default());
 }
 

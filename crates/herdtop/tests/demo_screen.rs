@@ -23,27 +23,37 @@ fn parallel_loads(screen: &str) -> u64 {
     counts.filter_map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()).max().unwrap_or(0)
 }
 
+/// The part of requests that are hits, in percent.
+fn hits(screen: &str) -> Option<f64> {
+    let row = screen.lines().find(|line| line.contains("H hit"))?;
+    row.split_whitespace().find_map(|word| word.strip_suffix('%'))?.parse().ok()
+}
+
 fn sockets(tmux: &Tmux) -> usize {
     std::fs::read_dir(tmux.directory.path()).unwrap().count()
 }
 
 #[test]
-fn without_single_flight_and_permits_it_melts_and_with_them_it_heals() {
+fn it_melts_as_its_help_says_and_heals_by_the_same_keys() {
     let tmux = demo(160, 45);
     // Protected: herds, each of one load.
     let calm = tmux.wait("a protected herd", |screen| screen.contains("herd_ended") && screen.contains("ticker"));
     assert_eq!(parallel_loads(&calm), 1, "{calm}");
     assert!(calm.contains("F single-flight ●") && calm.contains("P permits ●"), "{calm}");
 
-    tmux.key("F");
-    tmux.key("P");
-    tmux.wait("the measures off", |screen| screen.contains("off: single-flight, permits"));
+    tmux.wait("hits", |screen| hits(screen).is_some_and(|hits| hits > 90.0));
+    for key in ["F", "P", "T", "E"] {
+        tmux.key(key);
+    }
+    tmux.wait("the measures off", |screen| screen.contains("off: single-flight"));
     tmux.wait_for("F single-flight ◌");
-    tmux.wait("a stampede", |screen| parallel_loads(screen) >= 100);
+    tmux.wait("a melt", |screen| parallel_loads(screen) >= 100 && hits(screen).is_some_and(|hits| hits < 60.0));
 
-    tmux.key("F");
-    tmux.key("P");
+    for key in ["F", "P", "T", "E"] {
+        tmux.key(key);
+    }
     tmux.wait("the measures on", |screen| !screen.contains("off: "));
+    tmux.wait("hits again", |screen| hits(screen).is_some_and(|hits| hits > 90.0));
     tmux.wait_for("F single-flight ●");
 
     tmux.key("q");

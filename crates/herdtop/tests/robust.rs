@@ -56,9 +56,33 @@ fn sizes_around_the_breakpoints_and_huge_ones_are_drawn() {
     }
 }
 
+/// A feed may say anything: no sum over its figures overflows, in any view, page or report.
+#[test]
+fn figures_at_the_end_of_their_types_overflow_nothing() {
+    let mut script = script::extreme();
+    for panel in Panel::ALL {
+        script.model.focus = panel;
+        for (width, height) in [(160, 45), (100, 30), (80, 24), (60, 16), (60, 15), (40, 8)] {
+            picture::render(&script.model, width, height);
+        }
+        for key in [Key::Char('g'), Key::Enter] {
+            script.send(Msg::Key(key));
+            picture::render(&script.model, 160, 45);
+        }
+        script.send(Msg::Key(Key::Esc));
+    }
+    for page in ["?", "w"] {
+        script.press(page);
+        picture::render(&script.model, 160, 45);
+        script.send(Msg::Key(Key::Esc));
+    }
+    assert!(script.text(160, 45).contains("999y"), "its ages are among what is shown");
+}
+
 #[test]
 fn a_screen_that_is_too_small_says_what_it_needs() {
-    assert_eq!(script::calm().text(38, 7).lines().next(), Some("too small: 38x7, need 40x8"));
+    assert_eq!(script::calm().text(20, 5).lines().next(), Some("need 40x8 (is 20x5)"));
+    assert_eq!(script::calm().text(38, 7).lines().next(), Some("need 40x8 (is 38x7)"));
 }
 
 /// An area that is only a part of its buffer: nothing is drawn outside it.

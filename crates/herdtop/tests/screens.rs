@@ -49,6 +49,7 @@ fn silent() {
         cache.outcomes[herdfeed::Outcome::Hit] += 900;
         cache.off = vec![herdfeed::Measure::Permits, herdfeed::Measure::Early];
         (cache.origin_active, cache.flights_active) = (37, 37);
+        cache.flight_oldest_us += 250_000;
         script.tell(1);
     }
     shoot("silent", &script);
@@ -93,6 +94,29 @@ fn hidden_keys_are_nowhere() {
         assert!(!text.contains("user:") && !text.contains("price:"), "{text}");
     }
     insta::assert_snapshot!("hidden_keys_100x30", script.text(100, 30));
+}
+
+/// Too low for tabs: the lines below the counters show the loads.
+#[test]
+fn a_low_screen_has_no_empty_rows() {
+    let text = script::stampede().text(60, 15);
+    let rows: Vec<&str> = text.lines().collect();
+    assert!(rows[7].contains("KEY") && rows[8].contains("user:42"), "{text}");
+    assert!(rows.iter().all(|row| !row.trim().is_empty()), "{text}");
+}
+
+/// Of a cure that does not fit the reason goes first and its explanation next; no cure is cut in its middle.
+#[test]
+fn a_cure_keeps_its_useful_half() {
+    let mut script = script::calm();
+    script.pass(8, |snapshot| {
+        script::everyday(snapshot);
+        snapshot.caches[0].origin_results[herdfeed::OriginResult::Error] += 20;
+    });
+    let line = |width| script.text(width, 30).lines().nth(1).unwrap().trim_end().to_owned();
+    assert!(line(160).contains("heal the origin; set stale_if_error_for"), "{}", line(160));
+    assert!(line(130).ends_with("old values answer meanwhile"), "{}", line(130));
+    assert!(line(100).ends_with("set stale_if_error_for"), "{}", line(100));
 }
 
 #[test]

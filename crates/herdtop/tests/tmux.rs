@@ -130,7 +130,7 @@ fn a_storm_of_resizes_ends_in_the_last_size() {
         screen.contains("4 Hot keys") && screen.lines().last().is_some_and(|line| line.contains("q quit"))
     });
     scene.tmux.run(&["resize-window", "-x", "38", "-y", "7"]);
-    scene.tmux.wait_for("too small: 38x7, need 40x8");
+    scene.tmux.wait_for("need 40x8 (is 38x7)");
     scene.tmux.run(&["resize-window", "-x", "40", "-y", "8"]);
     scene.tmux.wait_for("H hit");
     scene.tmux.key("q");

@@ -3,7 +3,7 @@
 #[path = "support/script.rs"]
 mod script;
 
-use herdfeed::{CacheConfig, Fact, FlightTrigger, Measure, MissCause, OriginResult, RejectReason, Severity};
+use herdfeed::{CacheConfig, Fact, FlightTrigger, Measure, MissCause, OriginResult, Outcome, RejectReason, Severity};
 use herdtop::msg::Feed;
 use herdtop::verdict::{Finding, Kind};
 use script::{Script, condition, everyday};
@@ -38,7 +38,7 @@ fn the_cure_of_an_overload_follows_what_makes_it() {
         (Some(MissCause::Invalidated), 40, &[], "invalidate fewer keys at once, or insert the new values"),
         (Some(MissCause::Expired), 40, &[], "set stale_for: old values answer while keys reload; or more jitter"),
         (Some(MissCause::Expired), 40, &[Measure::Jitter], "switch jitter on: less load on the origin"),
-        (None, 40, &[], "warm up, or load fewer keys at once; more permits only if the origin has room"),
+        (None, 40, &[], "load fewer keys at once; more permits only if the origin has room"),
         (Some(MissCause::Expired), 1, &[Measure::SingleFlight], "switch single-flight on: less load on the origin"),
         (Some(MissCause::Expired), 1, &[], "wait: loads of one key from before single-flight was on run out"),
         (None, 0, &[], "find the load in hot keys; more permits only if the origin has room"),
@@ -63,6 +63,58 @@ fn the_cure_of_an_overload_follows_what_makes_it() {
     }
 }
 
+/// A longer queue helps nobody whose load takes longer than a place in it may last.
+#[test]
+fn a_queue_that_cannot_run_empty_in_time_is_told() {
+    let cure = |call_us: u64| {
+        let mut script = one();
+        script.pass(48, |snapshot| {
+            everyday(snapshot);
+            let mono_us = snapshot.mono_us;
+            let cache = &mut snapshot.caches[0];
+            cache.misses[MissCause::Cold] += 40;
+            cache.live = (0..40).map(|n| script::flight(n, &format!("k{n}"), mono_us - 1_000, 1_000, 0)).collect();
+            cache.rejections[RejectReason::QueueTimeout] += 30;
+            (0..990).for_each(|_| cache.origin_call.record_us(call_us));
+        });
+        of(&script, Kind::Rejecting).unwrap().cure
+    };
+    // 32 permits for 500 ms: loads of 100 ms make room for 160, loads of 900 ms for 17 of 64.
+    assert_eq!(cure(100_000), "warm up before taking traffic; a longer queue lets more callers wait");
+    assert_eq!(
+        cure(900_000),
+        "warm up before taking traffic; quicken loads: at 891ms each, 17 of 64 that wait get a permit within \
+         queue_timeout 500ms"
+    );
+}
+
+/// A limit that cuts answers which are on their way, one that nothing has met yet, and an origin that hangs.
+#[test]
+fn the_cure_of_timeouts_follows_how_long_answers_take() {
+    let told = |values: u64, value_us: u64| {
+        let mut script = Script::new();
+        script.attach("api", 101);
+        let mut hello = script.services[0].hello.clone();
+        hello.caches[0].origin_timeout_ms = 100;
+        script.feed(0, Feed::Hello(Box::new(hello)));
+        script.pass(12, |snapshot| {
+            let cache = &mut snapshot.caches[0];
+            cache.outcomes[Outcome::Failed] += 40;
+            cache.outcomes[Outcome::Loaded] += values;
+            cache.origin_results[OriginResult::Timeout] += 40;
+            cache.origin_results[OriginResult::Value] += values;
+            (0..40).for_each(|_| cache.origin_call.record_us(100_000));
+            (0..values).for_each(|_| cache.origin_call.record_us(value_us));
+        });
+        let finding = of(&script, Kind::OriginFailing).unwrap();
+        assert_eq!(finding.why, "origin calls end with timeout: origin_timeout is 100ms");
+        finding.cure
+    };
+    assert_eq!(told(20, 90_000), "raise origin_timeout (100ms) or speed up the query: answers take up to 98ms");
+    assert_eq!(told(0, 0), "raise origin_timeout (100ms) or speed up the query: no answer has come within it yet");
+    assert_eq!(told(20, 5_000), "look at the origin: it hangs, and origin_timeout (100ms) cuts its calls");
+}
+
 /// What covers readers while the origin fails is what the process said of its settings.
 #[test]
 fn the_cure_of_a_failing_origin_follows_the_settings() {
@@ -80,7 +132,7 @@ fn the_cure_of_a_failing_origin_follows_the_settings() {
         });
         of(&script, Kind::OriginFailing).unwrap().cure
     };
-    assert_eq!(cure(0, 0, &[]), "heal the origin; with stale_if_error_for old values would answer meanwhile");
+    assert_eq!(cure(0, 0, &[]), "heal the origin; set stale_if_error_for: old values answer meanwhile");
     assert_eq!(cure(30_000, 0, &[]), "heal the origin; old values answer until 30s past freshness");
     assert_eq!(cure(30_000, 600_000, &[]), "heal the origin; old values answer until 10m00s past freshness");
     assert_eq!(cure(30_000, 0, &[Measure::Stale]), "heal the origin; switch stale on");

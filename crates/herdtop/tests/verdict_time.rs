@@ -166,6 +166,7 @@ fn hang(snapshot: &mut Snapshot) {
     let cache = &mut snapshot.caches[0];
     cache.outcomes[Outcome::Hit] += 900;
     cache.origin_active = 12;
+    cache.flight_oldest_us += 250_000;
 }
 
 #[test]
@@ -210,7 +211,10 @@ fn patience_with_an_origin_follows_what_is_usual() {
         });
         (1..100)
             .find(|_| {
-                script.pass(1, |snapshot| snapshot.caches[0].origin_active = 1);
+                script.pass(1, |snapshot| {
+                    snapshot.caches[0].origin_active = 1;
+                    snapshot.caches[0].flight_oldest_us += 250_000;
+                });
                 of(&script, Kind::OriginSilent).is_some_and(|f| f.what.ends_with(" to 1 call"))
             })
             .unwrap()

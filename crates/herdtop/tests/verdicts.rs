@@ -72,7 +72,7 @@ fn conditions_of_keys_have_their_word_their_figures_and_their_cure() {
             nothing,
             Kind::Herd,
             "1 load, 812 waiters",
-            "look at the origin; a soft timeout",
+            "look at the origin; set soft_timeout",
         ),
         (
             Warn,
@@ -137,7 +137,7 @@ fn conditions_of_the_origin_have_their_word_their_figures_and_their_cure() {
             Kind::OriginFailing,
             // Of the last two seconds, not of the ten that the engine judges: half of them are before the trouble.
             "33.3% of 120 calls in 2s",
-            "heal the origin; with stale_if_error_for",
+            "heal the origin; set stale_if_error_for",
         ),
         (Critical, Fact::OriginDown { failed: 7, calls: 9 }, |_| {}, Kind::OriginDown, "7 of 9 loads failed", "heal"),
         (
@@ -245,6 +245,7 @@ fn parallel_loads_are_a_stampede_and_a_doomed_one_beside_is_none() {
 fn exhausted_connections_never_ask_for_a_bigger_pool() {
     let fact = Fact::ConnectionsExhausted { wait_us: 900_000, call_us: 1_000_000 };
     let findings = judged(|snapshot| {
+        snapshot.caches[0].connection_wait.record_us(900_000);
         snapshot.caches[0].off = vec![Measure::SingleFlight, Measure::Permits];
         snapshot.caches[0].conditions = vec![condition(Warn, "users", fact.clone())];
     });
@@ -275,6 +276,46 @@ fn switches_and_levels_are_told() {
     assert_eq!((off[0].kind, off[0].what.as_str()), (Kind::ProtectionOff, "single-flight and jitter"));
 }
 
+/// A cache that only observes has no single switch: every cure that would name one says what brings them all back.
+#[test]
+fn a_cache_that_only_observes_is_told_to_do_more() {
+    let findings = judged(|snapshot| {
+        let mono_us = snapshot.mono_us;
+        let cache = &mut snapshot.caches[0];
+        cache.protection = Some(ProtectionLevel::Observe);
+        cache.off = herdfeed::ClosedSet::all().to_vec();
+        cache.live = (0..40).map(|n| script::flight(n, "user:42", mono_us - 200_000, 200_000, 0)).collect();
+        cache.origin_results[OriginResult::Error] += 10;
+        cache.saved.coalesced = 400;
+        cache.saved.cooled = 120;
+    });
+    let told: Vec<(Kind, &str)> = findings.iter().map(|finding| (finding.kind, finding.cure.as_str())).collect();
+    assert_eq!(
+        told,
+        [
+            (Kind::Stampede, "remove observe_only(): one load answers all"),
+            (Kind::OriginFailing, "heal the origin; remove observe_only()"),
+            (Kind::ProtectionOff, "remove observe_only(): each miss of a hot key calls the origin"),
+        ]
+    );
+    let off = &findings[2];
+    assert_eq!(off.what, "observe only");
+    assert_eq!(off.why, "the cache runs without countermeasures, which cost about 100% of 520 origin calls");
+}
+
+/// Half of the requests of now are hits: no start is cold any more, whatever it was before.
+#[test]
+fn a_start_that_hits_is_not_cold() {
+    let told = |loads: u64| {
+        judged(move |snapshot| {
+            snapshot.caches[0].outcomes[Outcome::Loaded] += loads;
+            snapshot.caches[0].conditions = vec![condition(Info, "users", Fact::ColdStart { hit_ratio: 0.02 })];
+        })
+    };
+    assert_eq!(told(0), []);
+    assert_eq!(told(4_000)[0].what, "32.7% hits");
+}
+
 #[test]
 fn a_broken_law_comes_first() {
     let findings = judged(|snapshot| {
@@ -295,7 +336,13 @@ fn refusals_errors_and_a_full_gate_are_seen_without_a_condition() {
         snapshot.caches[0].outcomes[Outcome::Failed] += 300;
         snapshot.caches[0].origin_results[herdfeed::OriginResult::Timeout] += 30;
     });
-    assert_eq!((failed[0].kind, failed[0].why.as_str()), (Kind::Failing, "origin calls end with timeout"));
+    // The cause before what comes of it: most callers get something all the same.
+    let told: Vec<&str> = failed.iter().map(|finding| finding.what.as_str()).collect();
+    assert_eq!(told, ["75.0% of 160 calls in 1s, 13.0% get errors"]);
+    assert_eq!(
+        (failed[0].kind, failed[0].why.as_str()),
+        (Kind::OriginFailing, "origin calls end with timeout: origin_timeout is 5.00s")
+    );
     let full = judged(|snapshot| {
         snapshot.gates[0].in_use[herdfeed::PermitClass::Foreground] = 32;
         snapshot.gates[0].pending = 3;

@@ -17,11 +17,15 @@ const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 /// About 2,000 requests a second, half of them for one ticker that expires every
 /// second and is never answered stale, over a database that slows down when it is
 /// hit. Capital keys switch each countermeasure off and on and cause trouble; the
-/// bar shows them.
+/// bar shows them. F, P, T and E switch off single-flight, permits, stale and early
+/// refresh: within five seconds hundreds of loads of the ticker run at once and the
+/// hits fall below 60 %. The same keys heal it.
+///
+/// --for and --json belong to --headless: a screen runs until q.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "\
 Examples:
-  herdtop demo                                   watch, and press F then P to see it melt
+  herdtop demo                                   watch, and press F P T E to see it melt
   herdtop demo --headless --for 10s --json       the same as numbers
   herdtop demo --headless --for 10s --off singleflight,stale,early,permits --json
 
@@ -30,7 +34,7 @@ pub struct DemoArgs {
     /// Run without a screen and print the result; progress goes to standard error
     #[arg(long)]
     pub headless: bool,
-    /// How long to send requests, as 500ms, 10s or 2m [default: 10s]
+    /// With --headless: how long to send requests, as 500ms, 10s or 2m [default: 10s]
     #[arg(long = "for", value_name = "DURATION", value_parser = duration, requires = "headless")]
     pub length: Option<Duration>,
     /// Measures to switch off: jitter, singleflight, stale, early, permits
@@ -39,7 +43,7 @@ pub struct DemoArgs {
     /// Seed of the arrivals; the same seed asks for the same keys at the same times
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Print the run as JSON instead of a summary
+    /// With --headless: print the run as JSON instead of a summary
     #[arg(long, requires = "headless")]
     pub json: bool,
 }

@@ -73,6 +73,9 @@ impl Hand {
     }
 }
 
+/// What to press first, for somebody who has just opened it.
+pub(super) const MELT: &str = "press F P T E: within five seconds it melts; the same keys heal it";
+
 /// Hands the keys to a running demonstration.
 pub(super) struct DemoControls {
     pub(super) demo: Demo,

@@ -1,15 +1,20 @@
 //! One link: attach, read, and attach again.
 
+use std::time::Duration;
+
 use herdfeed::client::{AttachError, Lines, StreamOptions, attach};
 use herdfeed::line::Assembler;
 use herdfeed::{Address, Line};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::backoff::Backoff;
 use super::{Common, HZ};
 use crate::clock;
 use crate::msg::{Farewell, Feed, TargetId};
+
+/// Time between two looks at how many lines could not be read.
+const COUNT_EVERY: Duration = Duration::from_millis(500);
 
 /// Why a stream ended.
 pub(super) enum Ended {
@@ -24,7 +29,7 @@ pub(super) enum Ended {
 impl Ended {
     fn why(&self) -> String {
         match self {
-            Self::NotOpened(error) => error.to_string(),
+            Self::NotOpened(error) => super::reason(error),
             Self::Broken(why) => why.clone(),
             Self::Goodbye(why) => format!("the process ended the stream: {why}"),
         }
@@ -122,7 +127,7 @@ async fn once(common: &Common, address: &Address, target: TargetId, backoff: &mu
 /// Says when the next try is and waits for it, or for the operator's wish.
 async fn pause(common: &Common, target: TargetId, ended: &Ended, backoff: &mut Backoff) {
     let wait = backoff.next(fastrand::f64());
-    let retry_at_us = clock::read().mono_us + u64::try_from(wait.as_micros()).unwrap_or(u64::MAX);
+    let retry_at_us = clock::read().mono_us.saturating_add(u64::try_from(wait.as_micros()).unwrap_or(u64::MAX));
     let why = ended.why();
     common.mailbox.put(target, Feed::Down { why, retry_at_us });
     let mut retry = common.retry.clone();
@@ -138,15 +143,18 @@ async fn read(common: &Common, target: TargetId, mut lines: Lines) -> Ended {
     let mut parts = Assembler::default();
     let mut bad_lines = 0;
     loop {
-        let line = match lines.next().await {
-            Ok(Some(line)) => line,
-            Ok(None) => return Ended::Broken("the process closed the stream".into()),
-            Err(error) => return Ended::Broken(error.to_string()),
-        };
+        // A stream of which no line can be read gives none: what was skipped is asked for now and then.
+        let next = timeout(COUNT_EVERY, lines.next()).await;
         if lines.bad_lines() != bad_lines {
             bad_lines = lines.bad_lines();
             common.mailbox.put(target, Feed::BadLines(bad_lines));
         }
+        let line = match next {
+            Err(_elapsed) => continue,
+            Ok(Ok(Some(line))) => line,
+            Ok(Ok(None)) => return Ended::Broken("the process closed the stream".into()),
+            Ok(Err(error)) => return Ended::Broken(super::broken(&error)),
+        };
         let feed = match line {
             Line::Hello(hello) => Feed::Hello(hello),
             Line::Past(past) => Feed::Past(past),

@@ -95,9 +95,9 @@ fn ended_at(target: &Target) -> Option<u64> {
     }
 }
 
-/// For every process that went without a goodbye the one that took its place: of the same service, up, and started
-/// after its last word; or shortly before, when the old one had run for a while: a rolling deploy overlaps. Peers that
-/// started together with it are no successors. No process takes the place of two.
+/// For every process that went without a goodbye the one that took its place: of the same service, up or itself gone
+/// since, and started after its last word; or shortly before, when the old one had run for a while: a rolling deploy
+/// overlaps. Peers that started together with it are no successors. No process takes the place of two.
 pub fn successors(world: &World) -> BTreeMap<TargetId, &Target> {
     let mut gone: Vec<(u64, &Target)> = world.targets.iter().filter_map(|t| died_at(t).map(|at| (at, t))).collect();
     gone.sort_by_key(|(at, target)| (*at, target.id));
@@ -116,7 +116,9 @@ fn follows(peer: &Target, old: &Target, at: u64) -> bool {
     let (Some(started), Some(began)) = (peer.started_us, old.started_us) else { return false };
     let after = started >= at;
     let shortly_before = started.saturating_add(REPLACED_US) >= at && started >= began.saturating_add(REPLACED_US);
-    peer.is_up() && old.service().is_some() && peer.service() == old.service() && (after || shortly_before)
+    // One that took a place and died is another death with a successor of its own; a silent one took none yet.
+    let came = matches!(peer.link, Link::Up | Link::Gone { .. }) && peer.id != old.id;
+    came && old.service().is_some() && peer.service() == old.service() && (after || shortly_before)
 }
 
 /// When a process that went without a goodbye was heard last.
@@ -198,6 +200,12 @@ mod tests {
         assert_eq!(taken(vec![young, up(2, 80_001_000)]), []);
         // Two died and one came: one is still missing.
         assert_eq!(taken(vec![died(1, 90_000_000), died(2, 91_000_000), up(3, 95_000_000)]), [(1, 3)]);
+        // Restarted again and again: each death is matched with its own successor.
+        let mut second = died(2, 99_000_000);
+        second.started_us = Some(91_000_000);
+        let mut third = died(3, 110_000_000);
+        third.started_us = Some(100_000_000);
+        assert_eq!(taken(vec![died(1, 90_000_000), second, third, up(4, 111_000_000)]), [(1, 2), (2, 3), (3, 4)]);
         let mut silent = up(2, 95_000_000);
         silent.link = Link::Silent { since_us: 96_000_000 };
         assert_eq!(taken(vec![died(1, 90_000_000), silent]), []);

@@ -60,6 +60,10 @@ pub struct Pulse {
     pub failures: Beat,
     /// Origin calls that failed.
     pub bad_calls: Beat,
+    /// Origin calls that succeeded.
+    pub good_calls: Beat,
+    /// Failures since a call last succeeded, if the last one failed.
+    pub streak: Option<Streak>,
     /// Entries removed to make room.
     pub evictions: Beat,
     /// Flights that started.
@@ -68,6 +72,15 @@ pub struct Pulse {
     pub answers: Beat,
     /// Answers with a value that is near its last bound.
     pub near: Beat,
+}
+
+/// Failed origin calls with no success among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Streak {
+    /// When the first of them was seen.
+    pub since_us: u64,
+    /// How many were seen.
+    pub failed: u64,
 }
 
 /// The pulses of one process: of its caches, and of its gates' being full.
@@ -108,16 +121,21 @@ impl Pulses {
 
 impl Pulse {
     fn new(cache: &CacheSnapshot, at_us: u64) -> Self {
-        let [refusals, failures, bad_calls, evictions, starts, answers, near] =
+        let [refusals, failures, bad_calls, good_calls, evictions, starts, answers, near] =
             totals(cache).map(|total| Beat::new(total, at_us));
-        Self { refusals, failures, bad_calls, evictions, starts, answers, near }
+        let mut pulse =
+            Self { refusals, failures, bad_calls, good_calls, streak: None, evictions, starts, answers, near };
+        pulse.rest(cache, at_us);
+        pulse
     }
 
     fn take(&mut self, cache: &CacheSnapshot, at_us: u64) {
+        let (bad, good) = (self.bad_calls.total, self.good_calls.total);
         let beats = [
             &mut self.refusals,
             &mut self.failures,
             &mut self.bad_calls,
+            &mut self.good_calls,
             &mut self.evictions,
             &mut self.starts,
             &mut self.answers,
@@ -126,6 +144,23 @@ impl Pulse {
         for (beat, total) in beats.into_iter().zip(totals(cache)) {
             beat.take(total, at_us);
         }
+        self.count_streak(bad, good, at_us);
+        self.rest(cache, at_us);
+    }
+
+    /// Which came first within one step is not known: a success in it ends the streak.
+    fn count_streak(&mut self, bad_before: u64, good_before: u64, at_us: u64) {
+        let failed = self.bad_calls.total.saturating_sub(bad_before);
+        if self.good_calls.total != good_before {
+            self.streak = None;
+        } else if failed > 0 {
+            let streak = self.streak.get_or_insert(Streak { since_us: at_us, failed: 0 });
+            streak.failed = streak.failed.saturating_add(failed);
+        }
+    }
+
+    /// An origin without a call has nothing to answer.
+    fn rest(&mut self, cache: &CacheSnapshot, at_us: u64) {
         if cache.origin_active == 0 {
             self.answers.moved_us = Some(at_us);
         }
@@ -133,13 +168,15 @@ impl Pulse {
 }
 
 /// In the order of the fields.
-fn totals(cache: &CacheSnapshot) -> [u64; 7] {
+fn totals(cache: &CacheSnapshot) -> [u64; 8] {
     let bad = [OriginResult::Error, OriginResult::Timeout, OriginResult::Panicked];
+    let good = [OriginResult::Value, OriginResult::Absent, OriginResult::NotModified];
     let failed = [Outcome::Failed, Outcome::Cooling];
     [
         cache.rejections.total().saturating_add(cache.outcomes[Outcome::Rejected]),
         figures::sum(failed.map(|outcome| cache.outcomes[outcome])),
         figures::sum(bad.map(|result| cache.origin_results[result])),
+        figures::sum(good.map(|result| cache.origin_results[result])),
         cache.removals[RemovalCause::Evicted],
         cache.flight_starts.total(),
         cache.origin_results.total(),
@@ -189,6 +226,36 @@ mod tests {
         assert_eq!(still(&pulses, 11_000_000), 2_000_000);
         pulses.take(&snapshot(3, 6), 11_250_000);
         assert_eq!(still(&pulses, 11_250_000), 0);
+    }
+
+    /// The first look at an idle origin is a look at one that has nothing to answer.
+    #[test]
+    fn an_origin_that_was_idle_at_the_first_look_begins_to_be_silent_with_its_first_call() {
+        let mut pulses = Pulses::default();
+        pulses.take(&snapshot(0, 5), 1_000_000);
+        assert_eq!(pulses.cache("c").unwrap().answers.moved_ago_us(1_500_000), Some(500_000));
+        pulses.take(&snapshot(1, 5), 2_000_000);
+        assert_eq!(pulses.cache("c").unwrap().answers.moved_ago_us(2_000_000), Some(1_000_000));
+        let mut busy = Pulses::default();
+        busy.take(&snapshot(1, 5), 1_000_000);
+        assert_eq!(busy.cache("c").unwrap().answers.moved_ago_us(2_000_000), None);
+    }
+
+    #[test]
+    fn a_streak_of_failures_lasts_until_a_call_succeeds() {
+        let mut pulses = Pulses::default();
+        let mut now = snapshot(0, 5);
+        let mut take = |bad: u64, good: u64, at_us| {
+            now.caches[0].origin_results[OriginResult::Error] += bad;
+            now.caches[0].origin_results[OriginResult::Value] += good;
+            pulses.take(&now, at_us);
+            pulses.cache("c").unwrap().streak
+        };
+        assert_eq!([take(0, 0, 1), take(2, 3, 2)], [None, None]);
+        assert_eq!(take(1, 0, 3), Some(Streak { since_us: 3, failed: 1 }));
+        assert_eq!(take(0, 0, 4), Some(Streak { since_us: 3, failed: 1 }));
+        assert_eq!(take(2, 0, 5), Some(Streak { since_us: 3, failed: 3 }));
+        assert_eq!(take(0, 1, 6), None);
     }
 
     #[test]

@@ -114,6 +114,8 @@ pub struct Target {
     pub missed_events: u64,
     /// Lines that could not be read.
     pub bad_lines: u64,
+    /// Unreadable lines since it last said anything that could be read.
+    pub unreadable: u64,
     /// When it last said anything, on our monotonic clock.
     heard_us: u64,
     next_event: u64,
@@ -140,6 +142,7 @@ impl Target {
             restarted: None,
             missed_events: 0,
             bad_lines: 0,
+            unreadable: 0,
             heard_us: 0,
             next_event: 0,
             heard_before: None,
@@ -194,6 +197,7 @@ impl Target {
     pub fn take_snapshot(&mut self, snapshot: Snapshot, now: Now) {
         self.link = Link::Up;
         self.heard_us = now.mono_us;
+        self.unreadable = 0;
         self.heard_before = None;
         self.pulses.take(&snapshot, now.mono_us);
         if let Some(newest) = self.recent.newest().cloned() {
@@ -206,6 +210,14 @@ impl Target {
             self.totals.origin_calls = self.totals.origin_calls.saturating_add(added.origin_calls);
         }
         self.recent.add(now.mono_us, Arc::new(snapshot));
+    }
+
+    /// Lines came that cannot be read: `total` in this stream.
+    pub fn take_bad_lines(&mut self, total: u64) {
+        // Another stream counts from zero again.
+        let new = if total >= self.bad_lines { total.saturating_sub(self.bad_lines) } else { total };
+        self.unreadable = self.unreadable.saturating_add(new);
+        self.bad_lines = total;
     }
 
     /// Time has passed: an open stream from which nothing comes falls silent. Gives whether it did so now.

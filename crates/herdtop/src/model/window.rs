@@ -86,13 +86,6 @@ impl CacheWindow {
     pub fn rate(&self, count: u64) -> f64 {
         rate(count, self.span_us)
     }
-
-    /// Origin calls ÷ flights that ended with an answer from the origin.
-    pub fn calls_per_load(&self) -> Option<f64> {
-        let ends = [FlightEnd::Loaded, FlightEnd::NotModified, FlightEnd::Absent, FlightEnd::Discarded];
-        let answered = figures::sum(ends.into_iter().map(|end| self.flights[end]));
-        (answered > 0).then(|| self.origin_calls as f64 / answered as f64)
-    }
 }
 
 impl GateWindow {
@@ -139,17 +132,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_cache_has_no_window_and_calls_per_load_counts_answers() {
-        let mut then = CacheSnapshot { name: "a".into(), origin_calls: 10, ..CacheSnapshot::default() };
-        then.flights[FlightEnd::Loaded] = 10;
+    fn a_new_cache_has_no_window() {
+        let then = CacheSnapshot { name: "a".into(), origin_calls: 10, ..CacheSnapshot::default() };
         let mut now = then.clone();
         now.origin_calls = 40;
-        now.flights[FlightEnd::Loaded] = 25;
-        now.flights[FlightEnd::Failed] = 5;
         let before = Snapshot { caches: vec![then], ..Snapshot::default() };
         let after = Snapshot { mono_us: 2_000_000, caches: vec![now], ..Snapshot::default() };
         let window = cache(&before, &after, "a").unwrap();
-        assert_eq!(window.calls_per_load(), Some(2.0));
         assert!((window.rate(window.origin_calls) - 15.0).abs() < 1e-9);
         assert!(cache(&Snapshot::default(), &after, "a").is_none());
     }

@@ -3,16 +3,17 @@
 use std::fmt::Write;
 
 use herdfeed::words::ClosedSet;
-use herdfeed::{CacheSnapshot, GateSnapshot, Hello, Severity, Snapshot};
+use herdfeed::{CacheSnapshot, GateSnapshot, Hello, Outcome, Severity, Snapshot, Tally};
 
 use super::Look;
-use crate::figures::{number, percent};
+use crate::figures::{number, percent, sum};
 use crate::rows::outcomes::Row;
 use crate::text::clean;
+use crate::verdict::Finding;
 
 pub(super) fn text(look: &Look) -> String {
     let mut out = String::new();
-    if look.findings.is_empty() {
+    if look.findings.iter().all(Finding::is_hint) {
         line(&mut out, "calm");
     }
     for finding in &look.findings {
@@ -22,16 +23,16 @@ pub(super) fn text(look: &Look) -> String {
             Severity::Info => "INFO",
         };
         line(&mut out, &format!("{severity} {} {} {}", finding.kind.word(), finding.subject, finding.what));
-        for (word, text) in [("why", &finding.why), ("cure", &finding.cure)] {
+        for (word, text) in [("why", &finding.why), (finding.advice(), &finding.cure)] {
             if !text.is_empty() {
                 line(&mut out, &format!("  {word}: {text}"));
             }
         }
     }
     for (address, answer) in &look.targets {
-        match answer {
-            Ok(said) => process(&mut out, &address.to_string(), &said.0, &said.1),
-            Err(why) => line(&mut out, &format!("\n{address}: {why}")),
+        // Who did not answer is among the findings already.
+        if let Ok(said) = answer {
+            process(&mut out, &address.to_string(), &said.0, &said.1);
         }
     }
     out
@@ -74,7 +75,7 @@ fn of_cache(out: &mut String, cache: &CacheSnapshot) {
     let counts: Vec<String> =
         Row::ALL.iter().map(|row| format!("{} {}", row.label().1, number(row.count(&cache.outcomes)))).collect();
     line(out, &format!("    {} requests: {}", number(cache.outcomes.total()), counts.join(", ")));
-    let success = cache.success_ratio().map_or_else(|| "-".to_owned(), percent);
+    let success = success(&cache.outcomes).map_or_else(|| "-".to_owned(), percent);
     let exposure =
         cache.exposure().map_or_else(|| "-".to_owned(), |times| format!("{}x", crate::figures::count(times)));
     line(
@@ -84,6 +85,13 @@ fn of_cache(out: &mut String, cache: &CacheSnapshot) {
             cache.flights_active, cache.waiting
         ),
     );
+}
+
+/// Successful requests ÷ all that ended and were not cancelled; the counts are foreign and must not overflow.
+fn success(outcomes: &Tally<Outcome>) -> Option<f64> {
+    let count = |wanted: bool| sum(outcomes.iter().filter(|(o, _)| o.is_success() == Some(wanted)).map(|(_, n)| n));
+    let (good, bad) = (count(true) as f64, count(false) as f64);
+    (good + bad > 0.0).then(|| good / (good + bad))
 }
 
 fn of_gate(out: &mut String, gate: &GateSnapshot) {

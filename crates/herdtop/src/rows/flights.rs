@@ -4,15 +4,15 @@
 //! they stack up, and a stack is what a stampede looks like.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use herdfeed::words::ClosedSet;
-use herdfeed::{FlightEnd, LiveFlight, Stage};
+use herdfeed::{CacheSnapshot, FlightEnd, LiveFlight, Stage};
 
 use super::{RowId, SortKey};
 use crate::clock::Now;
 use crate::filter::Facets;
-use crate::model::{Model, Panel, Target};
+use crate::model::{Model, Panel, Target, World};
 use crate::msg::TargetId;
 
 /// A landed flight stays this long.
@@ -110,6 +110,47 @@ pub fn in_progress(model: &Model) -> u64 {
     crate::figures::sum(caches.map(|cache| cache.flights_active))
 }
 
+/// Loads in progress that could still answer callers, in all processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// How many.
+    pub loads: u64,
+    /// Of how many keys, as far as they are listed.
+    pub keys: usize,
+    /// Whether all of them are listed; if not, `loads` counts the flights in progress.
+    pub listed: Listed,
+}
+
+/// Loads in progress now, and of how many keys: a stampede is many of few.
+pub fn running(world: &World) -> Running {
+    let mut keys: HashSet<(TargetId, &str, &str)> = HashSet::new();
+    let mut running = Running { loads: 0, keys: 0, listed: Listed::All };
+    for target in &world.targets {
+        for cache in target.caches() {
+            let loading = cache.live.iter().filter(|flight| loads(flight.stage));
+            let mut listed = 0_u64;
+            for flight in loading {
+                listed = listed.saturating_add(1);
+                keys.insert((target.id, &cache.name, &flight.key));
+            }
+            let all = match listed_of(cache) {
+                Listed::All => listed,
+                Listed::Part => cache.flights_active,
+            };
+            running.loads = running.loads.saturating_add(all);
+            if listed_of(cache) == Listed::Part {
+                running.listed = Listed::Part;
+            }
+        }
+    }
+    running.keys = keys.len();
+    running
+}
+
+fn listed_of(cache: &CacheSnapshot) -> Listed {
+    if cache.flights_active > cache.live.len() as u64 { Listed::Part } else { Listed::All }
+}
+
 #[derive(Clone, Copy, Default)]
 struct Stack {
     waiters: u64,
@@ -159,7 +200,7 @@ fn of_target(target: &Target, now: Now) -> Vec<Row> {
             *parallel.entry(&flight.key).or_default() += 1;
         }
         let limit = snapshot.gates.iter().find(|gate| gate.name == cache.gate).map_or(0, |gate| gate.limit);
-        let listed = if cache.flights_active > cache.live.len() as u64 { Listed::Part } else { Listed::All };
+        let listed = listed_of(cache);
         for flight in cache.live.iter().chain(&cache.landed) {
             let started_ago_us = snapshot.mono_us.saturating_sub(flight.started_mono_us).saturating_add(heard_ago);
             let landed_ago_us = flight.end.map(|_| started_ago_us.saturating_sub(flight.age_us));

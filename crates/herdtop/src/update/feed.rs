@@ -73,7 +73,7 @@ fn state(world: &mut World, id: TargetId, feed: Feed, now: Now) {
                 world.log.add(now.unix_us, &name, Occurrence::Heard { after_us });
             }
         }
-        Feed::BadLines(lines) => target.bad_lines = lines,
+        Feed::BadLines(lines) => target.take_bad_lines(lines),
         Feed::Lag { missed } => {
             target.missed_events = target.missed_events.saturating_add(missed);
             world.log.add(now.unix_us, &name, Occurrence::Missed { events: missed });

@@ -35,7 +35,7 @@ fn one(scene: &Scene<'_>, event: &Event) -> Option<Finding> {
             let told = (number(*per_s), *reason);
             Some(counters::refused(scene, base(Kind::Rejecting), Some(told)))
         }
-        Fact::ColdStart { hit_ratio } => Some(cold(scene, base(Kind::ColdStart), *hit_ratio)),
+        Fact::ColdStart { hit_ratio } => cold(scene, base(Kind::ColdStart), *hit_ratio),
         Fact::StaleBoundNear { key, left_us, .. } => Some(stale_bound(scene, base(Kind::StaleBound), key, *left_us)),
         Fact::DuplicateName { name } => Some(
             base(Kind::DuplicateName)
@@ -78,7 +78,7 @@ fn herd(scene: &Scene<'_>, event: &Event, base: Finding, key: &str) -> Option<Fi
     let (why, cure) = if is_late {
         (
             "one load runs long; all wait for it".to_owned(),
-            "look at the origin; a soft timeout answers older values".to_owned(),
+            "look at the origin; set soft_timeout: older values answer meanwhile".to_owned(),
         )
     } else {
         (format!("{}, protected", super::loads::because(*cause, *trigger)), cures::herd(scene, *cause))
@@ -122,16 +122,17 @@ fn saturated(scene: &Scene<'_>, base: Finding, rejected: u64) -> Option<Finding>
     Some(finding.what(format!("{used} of {limit} permits, {pending} wait"), gate.pending))
 }
 
-fn cold(scene: &Scene<'_>, base: Finding, hit_ratio: f64) -> Finding {
+/// The engine counts from the cache's birth; where most requests of now are hits it is warm.
+fn cold(scene: &Scene<'_>, base: Finding, hit_ratio: f64) -> Option<Finding> {
     let base = base.why("the cache is young and mostly empty").cure("warm up hot keys before taking traffic");
     let lately = scene.lately().filter(|lately| lately.outcomes.total() >= 20).map(|lately| {
         let hits = [Outcome::Hit, Outcome::Stale, Outcome::Negative].map(|outcome| lately.outcomes[outcome]);
         crate::figures::sum(hits) as f64 / lately.outcomes.total() as f64
     });
     match lately {
-        Some(now) if now >= thresholds::COLD_HIT_RATIO => base.what(format!("warming: {} hits now", percent(now)), 0),
-        Some(now) => base.what(format!("{} hits", percent(now)), 0),
-        None => base.what(format!("{} hits", percent(hit_ratio)), 0),
+        Some(now) if now >= thresholds::COLD_HIT_RATIO => None,
+        Some(now) => Some(base.what(format!("{} hits", percent(now)), 0)),
+        None => Some(base.what(format!("{} hits", percent(hit_ratio)), 0)),
     }
 }
 

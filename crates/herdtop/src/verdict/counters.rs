@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use herdfeed::{OriginResult, Outcome, RejectReason, Severity};
+use herdfeed::{Outcome, RejectReason, Severity};
 
 use super::{Finding, Kind, Scene, Standing, cures};
 use crate::figures::{count, number, percent};
@@ -82,15 +82,11 @@ fn failing(scene: &Scene<'_>, window: &CacheWindow) -> Option<Finding> {
     }
     let lately = scene.lately().map(|lately| share(&lately)).filter(|(failed, _)| *failed > 0);
     let (weight, now) = lately.unwrap_or((failed, part));
-    let bad = [OriginResult::Error, OriginResult::Timeout, OriginResult::Panicked];
-    let (reason, calls) = bad.into_iter().map(|r| (r, window.origin_results[r])).max_by_key(|(_, count)| *count)?;
-    let why =
-        if calls > 0 { format!("origin calls end with {reason}") } else { "loads fail or their keys cool".to_owned() };
     // From here on the service is down for its callers, whatever the reason.
     let severity = if now >= DOWN_PART { Severity::Critical } else { Severity::Warn };
     let finding = Finding::new(Kind::Failing, severity, &scene.cache.name, &scene.target.name)
         .what(format!("{} of requests get errors", percent(now)), weight)
-        .why(why)
+        .why(super::failing::why(scene))
         .cure(cures::failing(scene));
     Some(scene.by(|pulse| &pulse.failures, finding))
 }

@@ -1,17 +1,19 @@
 //! The cures, each a few plain words that fit the verdict line.
 //!
-//! A cure names the setting to change and what it does. Two that people reach
-//! for first are never given: a bigger pool, and a longer timeout. Where there is
-//! no room what stands after a colon goes first, so what to do stands before it.
+//! A cure names the setting to change and what it does. A bigger pool, for which
+//! people reach first, is never given, and a longer timeout only where answers come
+//! close to it. Where there is no room what stands after a colon or a semicolon goes
+//! first, so what to do stands before it.
 
 use std::time::Duration;
 
 use herdfeed::words::ClosedSet;
 use herdfeed::{Measure, MissCause, RejectReason};
 
-use super::Scene;
+use super::failing::Timeouts;
 use super::scene::Pressure;
-use crate::figures::micros;
+use super::{Scene, failing};
+use crate::figures::{micros, number};
 
 /// A herd behind one load, by why the value was missing.
 pub(super) fn herd(scene: &Scene<'_>, cause: Option<MissCause>) -> String {
@@ -27,7 +29,7 @@ pub(super) fn herd(scene: &Scene<'_>, cause: Option<MissCause>) -> String {
 fn expired(scene: &Scene<'_>) -> String {
     let early = scene.config.map_or(0.0, |config| config.early_refresh);
     if scene.is_off(Measure::Stale) {
-        "switch stale on: readers get the old value while one load runs".into()
+        switch_on(scene, "stale", "readers get the old value while one load runs")
     } else if !scene.has_stale_cover() {
         "set stale_for: readers get the old value while one load runs".into()
     } else if early <= 0.0 || scene.is_off(Measure::Early) {
@@ -45,7 +47,7 @@ pub(super) fn capacity(scene: &Scene<'_>) -> String {
 /// Several loads of one key at once.
 pub(super) fn stampede(scene: &Scene<'_>) -> String {
     if scene.is_off(Measure::SingleFlight) {
-        "switch single-flight on: one load answers all".into()
+        switch_on(scene, "single-flight", "one load answers all")
     } else {
         "wait: single-flight is on, the rest runs out".into()
     }
@@ -55,7 +57,7 @@ pub(super) fn stampede(scene: &Scene<'_>) -> String {
 pub(super) fn connections(scene: &Scene<'_>) -> String {
     let off = off(scene, &[Measure::SingleFlight, Measure::Permits]);
     match (off.is_empty(), scene.limit()) {
-        (false, _) => format!("switch {off} on: a bigger pool does not help"),
+        (false, _) => switch_on(scene, &off, "a bigger pool does not help"),
         (true, 0) => "keep permits below the pool's size: a bigger pool does not help".into(),
         (true, limit) => format!("fewer permits (now {limit}) than connections: a bigger pool does not help"),
     }
@@ -66,23 +68,48 @@ pub(super) fn overload(scene: &Scene<'_>) -> String {
     let pressure = scene.pressure();
     let off = off(scene, helps_against(pressure));
     if !off.is_empty() {
-        return format!("switch {off} on: less load on the origin");
+        return switch_on(scene, &off, "less load on the origin");
     }
     match pressure {
         Pressure::OneKey => "wait: loads of one key from before single-flight was on run out".into(),
-        Pressure::ManyKeys(Some(MissCause::Cold | MissCause::Version)) => {
-            "warm up before taking traffic; a longer queue lets more callers wait".into()
-        }
+        Pressure::ManyKeys(Some(MissCause::Cold | MissCause::Version)) => cold_keys(scene),
         Pressure::ManyKeys(Some(MissCause::Evicted)) => capacity(scene),
         Pressure::ManyKeys(Some(MissCause::Invalidated)) => {
             "invalidate fewer keys at once, or insert the new values".into()
         }
         Pressure::ManyKeys(Some(MissCause::Expired)) => avalanche(scene),
-        Pressure::ManyKeys(None) => {
-            "warm up, or load fewer keys at once; more permits only if the origin has room".into()
-        }
-        Pressure::Unknown => "find the load in hot keys; more permits only if the origin has room".into(),
+        Pressure::ManyKeys(None) => too_slow(scene)
+            .unwrap_or_else(|| "load fewer keys at once; more permits only if the origin has room".into()),
+        Pressure::Unknown => too_slow(scene)
+            .unwrap_or_else(|| "find the load in hot keys; more permits only if the origin has room".into()),
     }
+}
+
+/// Many keys that were never loaded. A longer queue helps only where it runs empty before the patience of its loads.
+fn cold_keys(scene: &Scene<'_>) -> String {
+    match too_slow(scene) {
+        Some(slow) => format!("warm up before taking traffic; {slow}"),
+        None => "warm up before taking traffic; a longer queue lets more callers wait".into(),
+    }
+}
+
+/// What to say where loads take so long that the gate's queue cannot run empty within its timeout.
+fn too_slow(scene: &Scene<'_>) -> Option<String> {
+    let gate = scene.gate_config()?;
+    let calls = scene.window().map(|window| window.origin_call).filter(|calls| calls.count > 0);
+    let calls = calls.unwrap_or_else(|| scene.cache.origin_call.clone());
+    let mean_us = calls.sum_us.checked_div(calls.count).filter(|mean| *mean > 0)?;
+    let patience_us = gate.queue_timeout_ms.saturating_mul(1_000);
+    let limit = if scene.limit() > 0 { scene.limit() } else { gate.permits };
+    let served = patience_us.saturating_mul(limit) / mean_us;
+    (patience_us > 0 && served < gate.queue).then(|| {
+        let (mean, patience) = (micros(mean_us), micros(patience_us));
+        format!(
+            "quicken loads: at {mean} each, {} of {} that wait get a permit within queue_timeout {patience}",
+            number(served),
+            number(gate.queue)
+        )
+    })
 }
 
 /// The measures whose absence can be the reason. An old value to answer helps nobody who asks for a new key.
@@ -105,7 +132,7 @@ pub(super) fn avalanche(scene: &Scene<'_>) -> String {
     let jitter = scene.config.map_or(0.0, |config| config.jitter);
     let early = scene.config.map_or(0.0, |config| config.early_refresh);
     if scene.is_off(Measure::Jitter) {
-        "switch jitter on: entries written together expire apart".into()
+        switch_on(scene, "jitter", "entries written together expire apart")
     } else if jitter <= 0.0 {
         "set jitter 0.1: entries written together expire apart".into()
     } else if !scene.has_stale_cover() {
@@ -121,14 +148,35 @@ pub(super) fn avalanche(scene: &Scene<'_>) -> String {
 pub(super) fn failing(scene: &Scene<'_>) -> String {
     let off = off(scene, &[Measure::SingleFlight, Measure::Permits, Measure::Stale]);
     if !off.is_empty() {
-        return format!("heal the origin; switch {off} on");
+        return format!("heal the origin; {}", switch_on(scene, &off, "").trim_end_matches(": "));
+    }
+    if let Some(timeouts) = failing::timeouts(scene) {
+        return cut(timeouts);
     }
     match scene.error_cover() {
         None => "heal the origin".into(),
-        Some(Duration::ZERO) => "heal the origin; with stale_if_error_for old values would answer meanwhile".into(),
+        Some(Duration::ZERO) => "heal the origin; set stale_if_error_for: old values answer meanwhile".into(),
         Some(cover) => {
             let us = u64::try_from(cover.as_micros()).unwrap_or(u64::MAX);
             format!("heal the origin; old values answer until {} past freshness", micros(us))
+        }
+    }
+}
+
+/// Calls end with a timeout.
+fn cut(timeouts: Timeouts) -> String {
+    match timeouts {
+        Timeouts::Near { limit_us, slow_us } => format!(
+            "raise origin_timeout ({}) or speed up the query: answers take up to {}",
+            micros(limit_us),
+            micros(slow_us)
+        ),
+        Timeouts::Never { limit_us } => {
+            let limit = micros(limit_us);
+            format!("raise origin_timeout ({limit}) or speed up the query: no answer has come within it yet")
+        }
+        Timeouts::Hangs { limit_us } => {
+            format!("look at the origin: it hangs, and origin_timeout ({}) cuts its calls", micros(limit_us))
         }
     }
 }
@@ -137,11 +185,11 @@ pub(super) fn failing(scene: &Scene<'_>) -> String {
 pub(super) fn slow(scene: &Scene<'_>) -> String {
     let off = off(scene, &[Measure::SingleFlight, Measure::Permits, Measure::Stale]);
     if !off.is_empty() {
-        format!("switch {off} on: less load on the origin")
+        switch_on(scene, &off, "less load on the origin")
     } else if scene.has_stale_cover() {
         "look at the origin; stale values cover readers".into()
     } else {
-        "look at the origin; with stale_for old values would answer meanwhile".into()
+        "look at the origin; set stale_for: old values answer meanwhile".into()
     }
 }
 
@@ -172,6 +220,11 @@ pub(super) fn rejecting(scene: &Scene<'_>, reason: RejectReason) -> String {
 /// Every measure, the one whose absence hurts most first: where there is no room for all, the first are told.
 pub(super) const BY_WEIGHT: [Measure; 5] =
     [Measure::SingleFlight, Measure::Permits, Measure::Stale, Measure::Early, Measure::Jitter];
+
+/// What brings measures back that are off: a cache that only observes has no switch for a single one.
+fn switch_on(scene: &Scene<'_>, off: &str, then: &str) -> String {
+    if scene.is_bare() { format!("remove observe_only(): {then}") } else { format!("switch {off} on: {then}") }
+}
 
 /// Which of `wanted` are switched off, as `single-flight and permits`.
 pub(super) fn off(scene: &Scene<'_>, wanted: &[Measure]) -> String {

@@ -66,6 +66,14 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Whether the origin itself is what is wrong: other findings are mostly what comes of that.
+    pub fn is_of_origin(self) -> bool {
+        matches!(
+            self,
+            Self::OriginSilent | Self::ConnectionsExhausted | Self::OriginDown | Self::OriginFailing | Self::OriginSlow
+        )
+    }
+
     /// The word on screen.
     pub fn word(self) -> &'static str {
         match self {
@@ -179,12 +187,27 @@ impl Finding {
         self.eased()
     }
 
-    /// Over, with figures that say so themselves.
+    /// Over, with figures that say so themselves. What heals by itself needs no cure any more; a setting that let it
+    /// happen does.
     #[must_use]
     pub fn eased(mut self) -> Self {
         self.standing = Standing::Over;
         self.severity = Severity::Info;
+        let heals = self.kind.is_of_origin() && self.kind != Kind::ConnectionsExhausted;
+        if heals || matches!(self.kind, Kind::Failing | Kind::StaleBound) {
+            self.cure.clear();
+        }
         self
+    }
+
+    /// Whether it asks nothing of an operator: worth knowing, and no trouble.
+    pub fn is_hint(&self) -> bool {
+        self.severity == Severity::Info
+    }
+
+    /// The word before what to do about it.
+    pub fn advice(&self) -> &'static str {
+        if self.is_hint() { "hint" } else { "cure" }
     }
 
     /// With its reason.

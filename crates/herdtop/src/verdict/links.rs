@@ -4,7 +4,7 @@ use herdfeed::Severity;
 
 use super::{Finding, Kind};
 use crate::clock::Now;
-use crate::figures::seconds;
+use crate::figures::{number, seconds};
 use crate::model::{Link, Target, World, deploy};
 use crate::msg::Farewell;
 
@@ -27,13 +27,12 @@ pub(super) fn judge(world: &World, now: Now) -> Vec<Finding> {
 fn link(target: &Target, successor: Option<&Target>, now: Now) -> Option<Finding> {
     let finding = |kind, severity| Finding::new(kind, severity, &target.name, &target.name);
     match &target.link {
-        Link::Waiting { why, since_unix_us, .. } => {
+        Link::Waiting { why, since_unix_us, retry_at_us } => {
             let young = now.unix_us.saturating_sub(*since_unix_us) < BLINK_US;
+            // Nobody tries again after a single look, or when the link itself has failed.
+            let cure = if *retry_at_us == u64::MAX { "" } else { "R retries now" };
             (!young).then(|| {
-                finding(Kind::Unreachable, Severity::Warn)
-                    .what(why.clone(), 0)
-                    .since(*since_unix_us)
-                    .cure("is it running? R retries")
+                finding(Kind::Unreachable, Severity::Warn).what(why.clone(), 0).since(*since_unix_us).cure(cure)
             })
         }
         Link::Gone { at_us, farewell: Farewell::Said } => Some(
@@ -45,15 +44,24 @@ fn link(target: &Target, successor: Option<&Target>, now: Now) -> Option<Finding
         Link::Gone { at_us, farewell: Farewell::Unsaid } => Some(died(target, successor).since(wall(*at_us, now))),
         Link::Silent { since_us } => {
             let silent_us = now.since_us(*since_us);
-            Some(
-                finding(Kind::Silent, Severity::Warn)
-                    .what(format!("no word for {}", seconds(silent_us)), silent_us)
-                    .why("its stream is open, nothing comes: stopped, or its host is overloaded")
-                    .cure("look at the process and its host; its figures are left out"),
-            )
+            Some(silent(finding(Kind::Silent, Severity::Warn), target.unreadable, silent_us))
         }
         Link::Up | Link::Connecting => None,
     }
+}
+
+/// A stream without a word; or one of which no word can be read.
+fn silent(base: Finding, unreadable: u64, silent_us: u64) -> Finding {
+    if unreadable == 0 {
+        return base
+            .what(format!("no word for {}", seconds(silent_us)), silent_us)
+            .why("its stream is open, nothing comes: stopped, or its host is overloaded")
+            .cure("look at the process and its host; its figures are left out");
+    }
+    let lines = if unreadable == 1 { "1 line".to_owned() } else { format!("{} lines", number(unreadable)) };
+    base.what(format!("{lines} came that cannot be read, none that can for {}", seconds(silent_us)), silent_us)
+        .why("its stream is open, and what comes is no line of a feed that this reader knows")
+        .cure("look at what lies between: a proxy, or another version; its figures are left out")
 }
 
 /// A moment of our monotonic clock as wall time.
@@ -69,7 +77,7 @@ fn died(target: &Target, successor: Option<&Target>) -> Finding {
             .why("it went without a goodbye, and another took its place")
             .cure("look at its log and exit code if nobody restarted it"),
         None => finding(Kind::Died, Severity::Warn)
-            .why("it went without a goodbye: crashed or killed")
+            .why("it ended without a goodbye: killed, crashed, or it does not shut down its feed")
             .cure("look at its log and exit code"),
     }
 }

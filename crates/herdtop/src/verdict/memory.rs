@@ -2,7 +2,7 @@
 //!
 //! Findings come from snapshots, and what they tell of can be shorter than the distance of two. A start is
 //! therefore kept over a blink, what blinks stays for a moment after it was seen last, and the first line
-//! changes only when it has been read or when something more severe comes.
+//! changes only when it has been read, when something more severe comes, or when the origin turns out to be the cause.
 
 use herdfeed::Severity;
 
@@ -98,7 +98,10 @@ impl Memory {
         };
         let held = self.first.as_ref().filter(|first| now.since_us(first.since_us) < HELD_US);
         let place = held.and_then(|first| found.iter().position(|finding| finding.is_same(&first.finding)));
-        if let Some(place) = place.filter(|place| found[*place].severity >= worst.severity) {
+        // What comes of a sick origin is often seen before it, and must not stand before it.
+        let is_effect = |held: &Finding| worst.kind.is_of_origin() && !held.kind.is_of_origin();
+        let keeps = |place: &usize| found[*place].severity >= worst.severity && !is_effect(&found[*place]);
+        if let Some(place) = place.filter(keeps) {
             let first = found.remove(place);
             found.insert(0, first);
             return;

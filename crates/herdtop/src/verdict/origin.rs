@@ -1,9 +1,9 @@
 //! Findings about the origin: it fails, is slow, has no connections left, or does not answer at all.
 
-use herdfeed::{Fact, Histogram, OriginResult, Outcome, Severity, Tally, thresholds};
+use herdfeed::{CacheSnapshot, Fact, Histogram, Outcome, Severity, Stage, thresholds};
 
-use super::{Finding, Kind, Scene, cures};
-use crate::figures::{micros, number, percent, seconds, sum};
+use super::{Finding, Kind, Scene, cures, failing};
+use crate::figures::{micros, number, sum};
 use crate::model::window::CacheWindow;
 
 /// An origin is silent after this many times the usual duration of a call …
@@ -17,7 +17,9 @@ const UNKNOWN_US: u64 = 2_000_000;
 pub(super) fn condition(scene: &Scene<'_>, fact: &Fact, base: &dyn Fn(Kind) -> Finding) -> Option<Finding> {
     match fact {
         Fact::OriginSlow { p99_us, usual_us } => Some(slow(scene, base(Kind::OriginSlow), *p99_us, *usual_us)),
-        Fact::OriginFailing { ratio, calls } => Some(failing(scene, base(Kind::OriginFailing), *ratio, *calls)),
+        Fact::OriginFailing { ratio, calls } => {
+            Some(failing::condition(scene, base(Kind::OriginFailing), *ratio, *calls))
+        }
         Fact::OriginDown { failed, calls } => Some(down(scene, base(Kind::OriginDown), *failed, *calls)),
         Fact::ConnectionsExhausted { wait_us, call_us } => {
             Some(exhausted(scene, base(Kind::ConnectionsExhausted), *wait_us, *call_us))
@@ -44,32 +46,6 @@ fn slow(scene: &Scene<'_>, base: Finding, p99_us: u64, usual_us: u64) -> Finding
     }
 }
 
-/// The engine judges ten seconds, in which the failures of an origin that has healed go on for a while.
-fn failing(scene: &Scene<'_>, base: Finding, ratio: f64, calls: u64) -> Finding {
-    let base = base.why("the origin gives errors or times out").cure(cures::failing(scene));
-    let of_ten = format!("{} of {} calls in 10s", percent(ratio), number(calls));
-    let Some(results) = scene.lately().map(|lately| lately.origin_results).filter(|results| results.total() > 0) else {
-        return base.what(of_ten, calls);
-    };
-    let (bad, all) = (bad(&results), results.total());
-    let part = bad as f64 / all as f64;
-    let beat = scene.target.pulses.cache(&scene.cache.name).map(|pulse| pulse.bad_calls);
-    match beat.filter(|_| bad == 0).and_then(|beat| beat.moved_ago_us(scene.told_us())) {
-        Some(ago) => base.what(format!("last failure {} ago", seconds(ago)), 0).eased(),
-        None if bad == 0 => base.what(of_ten, 0).over(None),
-        None if part < thresholds::FAILING_RATIO => {
-            base.what(format!("healing: {} of {} calls in 2s", percent(part), number(all)), bad).eased()
-        }
-        None => base.what(format!("{} of {} calls in 2s", percent(part), number(all)), bad),
-    }
-}
-
-/// Calls that brought no value.
-pub(super) fn bad(results: &Tally<OriginResult>) -> u64 {
-    let bad = [OriginResult::Error, OriginResult::Timeout, OriginResult::Panicked];
-    sum(bad.map(|result| results[result]))
-}
-
 fn exhausted(scene: &Scene<'_>, base: Finding, wait_us: u64, call_us: u64) -> Finding {
     let finding = base
         .what(format!("{} of {} a call", micros(wait_us), micros(call_us)), wait_us)
@@ -87,12 +63,19 @@ fn exhausted(scene: &Scene<'_>, base: Finding, wait_us: u64, call_us: u64) -> Fi
 pub(super) fn silence(scene: &Scene<'_>) -> Option<Finding> {
     let running = scene.cache.origin_active;
     let usual_us = scene.cache.origin_call.quantile_us(0.5);
-    let silent_us = scene.target.pulses.cache(&scene.cache.name)?.answers.still_us(scene.told_us());
-    if running == 0 || silent_us < patience_us(scene, usual_us) {
+    let quiet = quiet(scene).filter(|_| running > 0)?;
+    let calls = if running == 1 { "1 call".to_owned() } else { format!("{} calls", number(running)) };
+    let (silent_us, what) = match quiet {
+        Quiet::Since(us) => (us, format!("no answer for {} to {calls}", micros(us))),
+        Quiet::Unseen { watched_us, oldest_us } => {
+            let (watched, oldest) = (micros(watched_us), micros(oldest_us));
+            let whose = if running == 1 { "the only call" } else { "the oldest" };
+            (oldest_us, format!("no answer within {watched} to {calls}, {whose} waits for {oldest}"))
+        }
+    };
+    if silent_us < patience_us(scene, usual_us, quiet) {
         return None;
     }
-    let calls = if running == 1 { "1 call".to_owned() } else { format!("{} calls", number(running)) };
-    let what = format!("no answer for {} to {calls}", micros(silent_us));
     let why = match usual_us {
         Some(usual) => format!("it takes calls and answers none, usually within {}", micros(usual)),
         None => "it takes calls and has answered none yet".to_owned(),
@@ -115,8 +98,43 @@ pub(super) fn silence(scene: &Scene<'_>) -> Option<Finding> {
     )
 }
 
-fn patience_us(scene: &Scene<'_>, usual_us: Option<u64>) -> u64 {
+/// How long the origin has answered nothing.
+#[derive(Clone, Copy)]
+enum Quiet {
+    /// So long, and a call waits as long.
+    Since(u64),
+    /// Its last answer was before this screen looked; the oldest call waits for longer than that.
+    Unseen { watched_us: u64, oldest_us: u64 },
+}
+
+/// What nobody was asked for is no silence: it is never longer than the oldest call waits.
+fn quiet(scene: &Scene<'_>) -> Option<Quiet> {
+    let (answers, told_us) = (scene.pulse()?.answers, scene.told_us());
+    let (still_us, oldest_us) = (answers.still_us(told_us), oldest_call_us(scene.cache));
+    let has_answered = answers.moved_ago_us(told_us).is_some();
+    if has_answered || oldest_us <= still_us || !answers.is_still(told_us) {
+        return Some(Quiet::Since(still_us.min(oldest_us)));
+    }
+    Some(Quiet::Unseen { watched_us: still_us, oldest_us })
+}
+
+/// At most how long the oldest call in progress runs: its flight began before it.
+fn oldest_call_us(cache: &CacheSnapshot) -> u64 {
+    // A call that was abandoned goes on after its flight, and is older than any.
+    if cache.origin_abandoned > 0 {
+        return u64::MAX;
+    }
+    let calls = cache.live.iter().filter(|flight| matches!(flight.stage, Stage::Origin | Stage::Doomed));
+    calls.map(|flight| flight.age_us).max().unwrap_or(cache.flight_oldest_us)
+}
+
+fn patience_us(scene: &Scene<'_>, usual_us: Option<u64>, quiet: Quiet) -> u64 {
     let Some(usual) = usual_us else { return UNKNOWN_US };
+    // Other calls may have been answered before this screen looked: one that is slow among them is no silence.
+    if let Quiet::Unseen { .. } = quiet {
+        let slow = scene.cache.origin_call.quantile_us(0.99).unwrap_or(usual);
+        return usual.saturating_mul(TIMES_USUAL).max(slow.saturating_mul(2)).max(LEAST_US);
+    }
     let patience = usual.saturating_mul(TIMES_USUAL).max(LEAST_US);
     // A call that takes half of its limit without a word is late, however slow the origin usually is.
     let half = scene.config.map_or(0, |config| config.origin_timeout_ms.saturating_mul(500));

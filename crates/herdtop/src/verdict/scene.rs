@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use herdfeed::{CacheConfig, CacheSnapshot, GateSnapshot, Measure, MissCause, Stage};
+use herdfeed::words::ClosedSet;
+use herdfeed::{CacheConfig, CacheSnapshot, GateConfig, GateSnapshot, Measure, MissCause, Stage};
 
 use super::Finding;
 use crate::clock::Now;
@@ -52,6 +53,26 @@ impl<'a> Scene<'a> {
         self.cache.off.contains(&measure)
     }
 
+    /// Whether it runs without any measure, as `observe_only()` builds it: then none can be switched on by itself.
+    pub(super) fn is_bare(&self) -> bool {
+        Measure::all().iter().all(|measure| self.is_off(*measure))
+    }
+
+    /// Limit of an origin call, if it is known.
+    pub(super) fn origin_timeout_us(&self) -> Option<u64> {
+        self.config.map(|config| config.origin_timeout_ms.saturating_mul(1_000)).filter(|us| *us > 0)
+    }
+
+    /// Effective settings of its gate.
+    pub(super) fn gate_config(&self) -> Option<&'a GateConfig> {
+        self.target.gate_config(&self.cache.gate)
+    }
+
+    /// When its counters last moved.
+    pub(super) fn pulse(&self) -> Option<&'a Pulse> {
+        self.target.pulses.cache(&self.cache.name)
+    }
+
     /// Whether stale values may be answered; unknown settings count as no.
     pub(super) fn has_stale_cover(&self) -> bool {
         self.config.is_some_and(|config| config.stale_ms > 0) && !self.is_off(Measure::Stale)
@@ -71,6 +92,11 @@ impl<'a> Scene<'a> {
     /// What the cache did within the span that judgements are made over.
     pub(super) fn window(&self) -> Option<CacheWindow> {
         self.target.cache_window(&self.cache.name, WINDOW_US)
+    }
+
+    /// What the cache did within about the last `span_us`.
+    pub(super) fn within(&self, span_us: u64) -> Option<CacheWindow> {
+        self.target.cache_window(&self.cache.name, span_us)
     }
 
     /// What the cache does now.
@@ -111,7 +137,8 @@ impl<'a> Scene<'a> {
             return Pressure::OneKey;
         }
         let misses = self.window().map(|window| window.misses).unwrap_or_default();
-        let cause = misses.iter().max_by_key(|(_, count)| *count).filter(|(_, count)| count * 2 > misses.total());
+        let cause =
+            misses.iter().max_by_key(|(_, count)| *count).filter(|(_, count)| count.saturating_mul(2) > misses.total());
         match cause {
             Some((cause, _)) => Pressure::ManyKeys(Some(cause)),
             None if all > 1 => Pressure::ManyKeys(None),

@@ -7,15 +7,16 @@ use ratatui::style::Style;
 
 use super::row::RowText;
 use super::{Ink, frame, spark};
-use crate::figures::{count, micros, percent};
+use crate::figures::{count, micros, number, percent};
 use crate::model::{Model, Panel};
 use crate::rows::RowId;
+use crate::rows::flights::{self, Listed, Running};
 use crate::rows::outcomes::{self, Overview, Row};
 use crate::text::Align;
 
 pub(super) fn draw(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
     let overview = outcomes::overview(model.world());
-    let extra = title(overview.as_ref(), area.width);
+    let extra = title(model, overview.as_ref(), area.width);
     let inner = frame::panel(model, ink, Panel::Outcomes, &extra, "", area, buf);
     rows(model, ink, overview.as_ref(), inner, buf);
 }
@@ -24,17 +25,26 @@ pub(super) fn body(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
     rows(model, ink, outcomes::overview(model.world()).as_ref(), area, buf);
 }
 
-fn title(overview: Option<&Overview>, width: u16) -> String {
+/// Loads in progress and of how many keys: one of each is what single-flight makes of it.
+fn loads(running: &Running) -> String {
+    let keys = match (running.keys, running.listed) {
+        (0, _) => return format!("loads {}", number(running.loads)),
+        (keys, Listed::Part) => format!("{keys}+ keys"),
+        (1, Listed::All) => "1 key".to_owned(),
+        (keys, Listed::All) => format!("{keys} keys"),
+    };
+    format!("loads {} of {keys}", number(running.loads))
+}
+
+fn title(model: &Model, overview: Option<&Overview>, width: u16) -> String {
     let Some(overview) = overview else {
         return "req/s".to_owned();
     };
     let ten = &overview.ten;
     let mut text = format!("{} req/s", count(overview.total()));
-    if let Some(calls) = ten.calls_per_load() {
-        text = format!("{text}  calls per load {calls:.2}");
-    }
+    text = format!("{text}  {}", loads(&flights::running(model.world())));
     let joined = ten.outcomes[Outcome::Coalesced];
-    let waited = joined + ten.outcomes[Outcome::Loaded];
+    let waited = joined.saturating_add(ten.outcomes[Outcome::Loaded]);
     if waited > 0 && width >= 68 {
         text = format!("{text}  coalesced {}", percent(joined as f64 / waited as f64));
     }

@@ -97,10 +97,11 @@ fn findings(model: &Model, ink: &Ink, width: u16) -> Vec<PageLine> {
         let glyph = ink.glyphs.severity(finding.severity);
         let subject = verdict::subject(model, finding);
         lines.push((format!("{glyph} {} {subject}{start}", finding.kind.word()), palette.severity(finding.severity)));
+        let advice = format!("{} ", finding.advice());
         let parts = [
             ("", &finding.what, palette.bold),
             ("why  ", &finding.why, palette.plain),
-            ("cure ", &finding.cure, palette.good),
+            (advice.as_str(), &finding.cure, palette.good),
         ];
         for (name, content, style) in parts.into_iter().filter(|(_, content, _)| !content.is_empty()) {
             lines.extend(

@@ -1,7 +1,8 @@
 //! The verdict line: the worst finding in one line, or the calm.
 //!
-//! When the line is too short the cure's explanation goes first, then the reason,
-//! then the start; what is wrong and what to do stay.
+//! What is only worth knowing is told beside the calm, as a hint. When the line is
+//! too short the reason goes first, then the cure's explanations, then the start;
+//! what is wrong and what to do stay.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -34,6 +35,9 @@ pub(super) fn draw(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
         all => format!("[n] {}/{all} ", model.finding + 1),
     };
     row.gap(1);
+    if is_calm(model) {
+        row.text(&format!("{} calm", ink.glyphs.up), ink.palette.good).gap(2);
+    }
     let room = row.left().saturating_sub(counter.len() + 1);
     for (text, style) in fitted(&parts(model, ink, finding), room) {
         let left = row.left().saturating_sub(counter.len() + 1);
@@ -48,8 +52,13 @@ pub(super) fn wrapped(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
     let Some(finding) = model.findings.get(model.finding) else {
         return draw(model, ink, area, buf);
     };
-    let [head, figures, start, _why, cure] = parts(model, ink, finding);
-    let lines = [vec![head], vec![figures, start], vec![cure]];
+    let [head, figures, start, _why, (cure, style)] = parts(model, ink, finding);
+    let fits = |cure: &&str| text::width(&text::clean(cure)) <= usize::from(area.width);
+    let short = shorter(&cure).into_iter().find(fits).filter(|_| !fits(&cure.as_str()));
+    let cure = (short.unwrap_or(&cure).to_owned(), style);
+    let calm = (format!("{} calm  ", ink.glyphs.up), ink.palette.good);
+    let first = if is_calm(model) { vec![calm, head] } else { vec![head] };
+    let lines = [first, vec![figures, start], vec![cure]];
     for (line, parts) in (0..area.height).zip(lines) {
         let mut row = RowText::new(area.width, ink.glyphs.ellipsis);
         for (text, style) in parts {
@@ -57,6 +66,11 @@ pub(super) fn wrapped(model: &Model, ink: &Ink, area: Rect, buf: &mut Buffer) {
         }
         row.put(area, line, Style::new(), buf);
     }
+}
+
+/// Whether nothing that was found is trouble.
+fn is_calm(model: &Model) -> bool {
+    model.findings.iter().all(Finding::is_hint)
 }
 
 /// Head, figures, start, reason, cure.
@@ -73,12 +87,13 @@ fn parts(model: &Model, ink: &Ink, finding: &Finding) -> [Part; 5] {
         many => format!(" on {many}"),
     };
     let subject = subject(model, finding);
+    let hint = if finding.is_hint() { "hint " } else { "" };
     [
         (format!("{} {} {subject}{processes}", ink.glyphs.severity(finding.severity), finding.kind.word()), style),
         (before(&finding.what, "  "), palette.bold),
         (before(&start, " "), palette.plain),
         (before(&finding.why, ": "), palette.plain),
-        (before(&finding.cure, &format!("  {} ", ink.glyphs.arrow)), palette.good),
+        (before(&finding.cure, &format!("  {hint}{} ", ink.glyphs.arrow)), palette.good),
     ]
 }
 
@@ -95,7 +110,7 @@ pub(super) fn subject(model: &Model, finding: &Finding) -> String {
     }
 }
 
-/// Leaves out the cure's explanation, the reason, then the start, until the rest fits.
+/// Leaves out the reason, the cure's explanations from the last on, then the start, until the rest fits.
 fn fitted(parts: &[Part; 5], room: usize) -> [Part; 5] {
     let width = |parts: &[Part; 5]| parts.iter().map(|(text, _)| text::width(&text::clean(text))).sum::<usize>();
     let without = |dropped: &[usize], cure: &str| {
@@ -107,15 +122,24 @@ fn fitted(parts: &[Part; 5], room: usize) -> [Part; 5] {
         parts
     };
     let cure = parts[4].0.clone();
-    let short = cure.split(": ").next().unwrap_or(&cure);
-    let tries =
-        [without(&[], &cure), without(&[], short), without(&[3], &cure), without(&[3], short), without(&[2, 3], short)];
+    let shorter = shorter(&cure);
+    let short = shorter.last().copied().unwrap_or(&cure);
+    let mut tries = vec![without(&[], &cure), without(&[3], &cure)];
+    tries.extend(shorter.iter().map(|cure| without(&[3], cure)));
+    tries.extend(std::iter::once(cure.as_str()).chain(shorter.iter().copied()).map(|cure| without(&[2, 3], cure)));
     // A cure of which only a few letters are left says nothing.
-    let mut last = tries[4].clone();
+    let mut last = without(&[2, 3], short);
     if room < width(&last) - text::width(&last[4].0) + LEAST_CURE {
         last[4].0.clear();
     }
     tries.into_iter().find(|parts| width(parts) <= room).unwrap_or(last)
+}
+
+/// The cure without its last explanation, without the last two, and so on.
+fn shorter(cure: &str) -> Vec<&str> {
+    let mut cuts: Vec<usize> = [": ", "; "].iter().flat_map(|sign| cure.match_indices(sign)).map(|cut| cut.0).collect();
+    cuts.sort_unstable_by(|a, b| b.cmp(a));
+    cuts.into_iter().map(|cut| &cure[..cut]).collect()
 }
 
 /// What is said when nothing is wrong.

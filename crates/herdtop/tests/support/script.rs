@@ -355,6 +355,105 @@ pub(crate) fn huge() -> Script {
     script
 }
 
+/// The largest number wherever a snapshot holds one: every tally, histogram and figure.
+pub(crate) fn extreme() -> Script {
+    let mut script = Script::new();
+    script.attach("api", 101);
+    script.attach("api", 102);
+    for most in [u64::MAX - 7, u64::MAX] {
+        script.pass(1, |snapshot| most_of(snapshot, most));
+    }
+    script
+}
+
+/// Every figure of a snapshot at `most`.
+pub(crate) fn most_of(snapshot: &mut Snapshot, most: u64) {
+    use herdfeed::ClosedSet;
+    fn fill<E: ClosedSet>(tally: &mut herdfeed::Tally<E>, most: u64) {
+        for label in E::all() {
+            tally[*label] = most;
+        }
+    }
+    let histogram =
+        herdfeed::Histogram { count: most, sum_us: most, buckets: vec![most; herdfeed::histogram::BUCKETS] };
+    let mut all = CacheSnapshot {
+        live: (0..40).map(|id| flight(id, "k", 0, most, most)).collect(),
+        landed: vec![LiveFlight { end: Some(FlightEnd::Loaded), ..flight(most, "k", most, most, most) }],
+        hot: vec![HotKey { window_us: 1, share: f64::MAX, ..hot("k", most / 30, 1.0) }],
+        conditions: vec![
+            condition(Severity::Critical, "users", Fact::OriginFailing { ratio: f64::MAX, calls: most }),
+            condition(Severity::Critical, "users", Fact::OriginSlow { p99_us: most, usual_us: most }),
+            condition(Severity::Critical, "users", Fact::Avalanche { keys: most, within_us: most }),
+            condition(
+                Severity::Critical,
+                "users",
+                Fact::Rejecting { per_s: most, reason: herdfeed::RejectReason::QueueFull },
+            ),
+            condition(Severity::Critical, "users", Fact::StaleBoundNear { key: "k".into(), ratio: 1.0, left_us: most }),
+        ],
+        law_violations: most,
+        saved: herdfeed::Saved {
+            coalesced: most,
+            cooled: most,
+            stale: most,
+            reserve: most,
+            over_limit: most,
+            expiries_peak: most,
+            jittered_peak: most,
+        },
+        ..cache()
+    };
+    fill(&mut all.outcomes, most);
+    fill(&mut all.misses, most);
+    fill(&mut all.stale_serves, most);
+    fill(&mut all.rejections, most);
+    fill(&mut all.flight_starts, most);
+    fill(&mut all.flights, most);
+    fill(&mut all.participants, most);
+    fill(&mut all.refreshes, most);
+    fill(&mut all.discards, most);
+    fill(&mut all.origin_results, most);
+    fill(&mut all.removals, most);
+    for figure in [
+        &mut all.begun,
+        &mut all.active,
+        &mut all.flights_active,
+        &mut all.waiting,
+        &mut all.flights_unwatched,
+        &mut all.flight_oldest_us,
+        &mut all.origin_calls,
+        &mut all.origin_active,
+        &mut all.origin_abandoned,
+        &mut all.entries,
+        &mut all.capacity,
+        &mut all.negatives,
+        &mut all.negative_capacity,
+        &mut all.invalidations,
+    ] {
+        *figure = most;
+    }
+    for figure in [&mut all.origin_call, &mut all.flight, &mut all.wait, &mut all.stale_age, &mut all.connection_wait] {
+        *figure = histogram.clone();
+    }
+    let mut full = GateSnapshot {
+        limit: most,
+        ceiling: Some(most),
+        pending: most,
+        queue: most,
+        skipped: most,
+        wait: histogram,
+        usage_peak: most,
+        pending_peak: most,
+        origin_capacity: Some(1),
+        law_violations: most,
+        ..gate()
+    };
+    fill(&mut full.in_use, most);
+    fill(&mut full.granted, most);
+    fill(&mut full.results, most);
+    (snapshot.caches, snapshot.gates) = (vec![all.clone(), CacheSnapshot { name: "orders".into(), ..all }], vec![full]);
+}
+
 /// Key names that try to harm the screen.
 pub(crate) fn hostile_keys() -> Vec<String> {
     vec![

@@ -1,0 +1,227 @@
+//! The origin fails: as the engine's condition says, or as the counters show where no condition holds.
+//!
+//! The engine judges ten seconds and needs twenty calls. Here the last second counts too, and that callers are
+//! answered in place of loads that failed: protection holds back most of them, and few calls are left to count.
+
+use herdfeed::{OriginResult, Outcome, Severity, StaleReason, Tally, thresholds};
+
+use super::{Finding, Kind, Scene, Standing, cures};
+use crate::figures::{micros, number, percent, seconds, sum};
+use crate::model::window::CacheWindow;
+
+/// The last calls are judged over the shortest of these spans that holds enough of them.
+const SPANS_US: [u64; 2] = [1_000_000, 2_000_000];
+/// Calls that all failed prove it sooner than a part of them.
+const ALL_FAILED: u64 = 5;
+/// Failures in a row that are no accident.
+const STREAK: u64 = 3;
+/// A shorter streak proves it when it lasts so long.
+const STREAK_US: u64 = 2_000_000;
+/// A part of the requests that is touched by failed loads: without failures having been seen …
+const SHIELDED_PART: f64 = 0.05;
+/// … or with them.
+const TOUCHED_PART: f64 = 0.01;
+/// Part of the requests that get errors which makes it critical.
+const DOWN_PART: f64 = 0.5;
+
+/// What a condition of the engine says, as it stands by the last two seconds.
+pub(super) fn condition(scene: &Scene<'_>, base: Finding, ratio: f64, calls: u64) -> Finding {
+    let base = base.why(why(scene)).cure(cures::failing(scene));
+    if let Some(dry) = dry(scene) {
+        return Finding { severity: base.severity.max(hurt(scene)), ..base.what(dry.what(scene), calls) };
+    }
+    let of_ten = format!("{} of {} calls in 10s", percent(ratio), number(calls));
+    let Some(results) = scene.lately().map(|lately| lately.origin_results).filter(|results| results.total() > 0) else {
+        return base.what(of_ten, calls);
+    };
+    let (bad, all) = (bad(&results), results.total());
+    let part = bad as f64 / all as f64;
+    let beat = scene.pulse().map(|pulse| pulse.bad_calls);
+    match beat.filter(|_| bad == 0).and_then(|beat| beat.moved_ago_us(scene.told_us())) {
+        Some(ago) => base.what(format!("last failure {} ago", seconds(ago)), 0).eased(),
+        None if bad == 0 => base.what(of_ten, 0).over(None),
+        None if part < thresholds::FAILING_RATIO => {
+            base.what(format!("healing: {} of {} calls in 2s", percent(part), number(all)), bad).eased()
+        }
+        None => base.what(format!("{} of {} calls in 2s", percent(part), number(all)), bad),
+    }
+}
+
+/// What the counters say where no condition does.
+pub(super) fn judge(scene: &Scene<'_>, found: &[Finding]) -> Option<Finding> {
+    let is_told = |f: &Finding| {
+        let is_mine = f.targets.contains(&scene.target.name);
+        is_mine
+            && ((f.kind == Kind::OriginFailing && f.subject == scene.cache.name)
+                || (f.kind == Kind::OriginDown && f.subject == scene.cache.gate && f.standing == Standing::Holds))
+    };
+    if found.iter().any(is_told) {
+        return None;
+    }
+    let finding = |severity| {
+        let finding = Finding::new(Kind::OriginFailing, severity, &scene.cache.name, &scene.target.name);
+        finding.why(why(scene)).cure(cures::failing(scene))
+    };
+    if let Some(dry) = dry(scene) {
+        // Calls of now that fail are trouble also before anybody has noticed.
+        let is_past = dry.touches == Touches::Nobody && last_calls(scene).is_none();
+        let severity = if is_past { Severity::Info } else { hurt(scene) };
+        let since = scene.now.unix_us.saturating_sub(dry.for_us);
+        return Some(finding(severity).what(dry.what(scene), dry.for_us).since(since));
+    }
+    let (failed, calls, span_us) = last_calls(scene)?;
+    let part = percent(failed as f64 / calls as f64);
+    let what = format!("{part} of {} calls in {}{}", number(calls), seconds(span_us), answered(scene));
+    Some(finding(hurt(scene)).what(what, failed))
+}
+
+/// Failed calls, all calls, and the span: of the last second or two, if they prove it.
+fn last_calls(scene: &Scene<'_>) -> Option<(u64, u64, u64)> {
+    // What has ended with the last failure is not told any more, however full the span is of them.
+    let ago_us = scene.pulse()?.bad_calls.moved_ago_us(scene.told_us())?;
+    if ago_us >= SPANS_US[0] {
+        return None;
+    }
+    SPANS_US.into_iter().find_map(|span_us| {
+        let results = scene.within(span_us)?.origin_results;
+        let (bad, all) = (bad(&results), results.total());
+        let many = all >= thresholds::ORIGIN_MIN_CALLS && bad as f64 >= thresholds::FAILING_RATIO * all as f64;
+        (many || (all >= ALL_FAILED && bad == all)).then_some((bad, all, span_us))
+    })
+}
+
+/// Whom loads that fail concern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Touches {
+    /// Requests of now.
+    Requests,
+    /// Nobody asks, or nearly nobody.
+    Nobody,
+}
+
+/// No load has succeeded since one failed.
+struct Dry {
+    for_us: u64,
+    touches: Touches,
+}
+
+impl Dry {
+    fn what(&self, scene: &Scene<'_>) -> String {
+        let length = seconds(self.for_us.max(1_000_000));
+        format!("no load has succeeded for {length}{}", answered(scene))
+    }
+}
+
+fn dry(scene: &Scene<'_>) -> Option<Dry> {
+    let (pulse, told_us) = (scene.pulse()?, scene.told_us());
+    let late_us = scene.now.since_us(told_us);
+    let shielded = scene.window().map_or(0.0, |window| Shielded::of(&window).part());
+    if let Some(streak) = pulse.streak {
+        let lasts_us = told_us.saturating_sub(streak.since_us);
+        let is_asked = shielded >= TOUCHED_PART;
+        let is_proved = streak.failed >= STREAK || (lasts_us >= STREAK_US && is_asked);
+        let touches = if is_asked { Touches::Requests } else { Touches::Nobody };
+        return is_proved.then_some(Dry { for_us: lasts_us.saturating_add(late_us), touches });
+    }
+    // Attached while it fails: cooling keeps loads away, and callers are answered in their place.
+    let good = pulse.good_calls;
+    let is_dry = good.moved_ago_us(told_us).is_none() && good.is_still(told_us) && shielded >= SHIELDED_PART;
+    is_dry.then(|| Dry { for_us: good.still_us(told_us).saturating_add(late_us), touches: Touches::Requests })
+}
+
+/// Requests that got something else because a load has failed.
+struct Shielded {
+    stale: u64,
+    errors: u64,
+    all: u64,
+}
+
+impl Shielded {
+    fn of(window: &CacheWindow) -> Self {
+        let stale = [StaleReason::Cooling, StaleReason::Error].map(|reason| window.stale_serves[reason]);
+        let errors = [Outcome::Failed, Outcome::Cooling].map(|outcome| window.outcomes[outcome]);
+        Self { stale: sum(stale), errors: sum(errors), all: window.outcomes.total() }
+    }
+
+    fn part(&self) -> f64 {
+        self.stale.saturating_add(self.errors) as f64 / self.all.max(1) as f64
+    }
+}
+
+/// What callers get in place of loads, as `, 100% answered stale`; empty when none of them does.
+fn answered(scene: &Scene<'_>) -> String {
+    let Some(now) = scene.lately().map(|lately| Shielded::of(&lately)) else {
+        return String::new();
+    };
+    let part = |count: u64, told: &str| match count {
+        0 => String::new(),
+        count => format!(", {} {told}", percent(count as f64 / now.all.max(1) as f64)),
+    };
+    part(now.stale, "answered stale") + &part(now.errors, "get errors")
+}
+
+fn hurt(scene: &Scene<'_>) -> Severity {
+    let now = scene.lately().map(|lately| Shielded::of(&lately));
+    let is_down = now.is_some_and(|now| now.errors as f64 >= DOWN_PART * now.all.max(1) as f64);
+    if is_down { Severity::Critical } else { Severity::Warn }
+}
+
+/// How most of the failed calls ended.
+pub(super) fn why(scene: &Scene<'_>) -> String {
+    match (worst_end(scene), scene.origin_timeout_us()) {
+        (None, _) => "loads have failed, and their keys cool".into(),
+        (Some(OriginResult::Timeout), Some(limit)) => {
+            format!("origin calls end with timeout: origin_timeout is {}", micros(limit))
+        }
+        (Some(end), _) => format!("origin calls end with {end}"),
+    }
+}
+
+/// How most of the calls that failed within the last seconds ended.
+fn worst_end(scene: &Scene<'_>) -> Option<OriginResult> {
+    let results = scene.window()?.origin_results;
+    let ends = BAD.into_iter().map(|end| (end, results[end]));
+    ends.max_by_key(|(_, count)| *count).filter(|(_, count)| *count > 0).map(|(end, _)| end)
+}
+
+const BAD: [OriginResult; 3] = [OriginResult::Panicked, OriginResult::Timeout, OriginResult::Error];
+const GOOD: [OriginResult; 3] = [OriginResult::Value, OriginResult::Absent, OriginResult::NotModified];
+
+/// Calls that brought no value.
+fn bad(results: &Tally<OriginResult>) -> u64 {
+    sum(BAD.map(|result| results[result]))
+}
+
+/// What calls that end with a timeout say of their limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timeouts {
+    /// Answers that do come take nearly as long: the limit cuts an origin that works.
+    Near { limit_us: u64, slow_us: u64 },
+    /// None has come within the limit yet.
+    Never { limit_us: u64 },
+    /// Answers come much sooner, or not at all.
+    Hangs { limit_us: u64 },
+}
+
+/// Of failed calls most ended with a timeout: what that says of the limit.
+pub(super) fn timeouts(scene: &Scene<'_>) -> Option<Timeouts> {
+    let limit_us = scene.origin_timeout_us()?;
+    if worst_end(scene) != Some(OriginResult::Timeout) {
+        return None;
+    }
+    let good = |results: &Tally<OriginResult>| sum(GOOD.map(|result| results[result]));
+    if good(&scene.cache.origin_results) == 0 {
+        return Some(Timeouts::Never { limit_us });
+    }
+    // The durations hold the calls that were cut too, and those are the longest of all.
+    let window = scene.window()?;
+    let (results, calls) = match good(&window.origin_results) {
+        0 => (&scene.cache.origin_results, &scene.cache.origin_call),
+        _ => (&window.origin_results, &window.origin_call),
+    };
+    let part = good(results) as f64 / results.total().max(1) as f64;
+    let slow_us = calls.quantile_us(0.99 * part).unwrap_or(0).min(limit_us);
+    // A quantile is at most a quarter too high.
+    let is_near = slow_us as f64 >= 0.75 * limit_us as f64;
+    Some(if is_near { Timeouts::Near { limit_us, slow_us } } else { Timeouts::Hangs { limit_us } })
+}
