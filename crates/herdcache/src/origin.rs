@@ -5,10 +5,9 @@
 //! any change of state does not belong in one.
 //!
 //! **Nested loads.** A loader may ask for other keys, in this cache or another. Behind the same gate the
-//! nested load runs under its parent's permit; a loader that asks for several at once lends it to one of
-//! them and the others queue, as does a nested request that joins a flight which was queued before it.
-//! With few permits these may wait out the queue timeout: load in one call what belongs together, or give
-//! the inner cache a gate of its own. A loader that asks for its own key gets `Reentrant`; a cycle over
+//! nested load runs under its parent's permit. A loader that asks for several at once lends it to one after
+//! the other, unless the gate has permits for them; one that joins a flight which waits for a permit lends
+//! it its own. A loader that asks for its own key gets `Reentrant`; a cycle over
 //! two callers cannot be seen and ends at the flight deadline. Loads nested more than 64 deep fail as `Contract`.
 //!
 //! **Read in the future.** A loader's future may begin long after the closure that made it: while the load queues, or
@@ -20,6 +19,7 @@
 //! freed at the deadline all the same.
 
 pub(crate) mod call;
+mod loan;
 
 use std::fmt;
 use std::future::Future;

@@ -244,9 +244,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     /// G1: waits in the gate's queue first, all of them in one place.
     async fn fly_queued(self, place: Place, load: BatchFuture<K, V, E>) {
-        match place.wait(self.call.deadline()).await {
-            Ok(permit) => {
-                let part = self.begin(Ticket::Permit { permit }, clock::exact());
+        match self.call.let_through(place.wait(self.call.deadline())).await {
+            Ok(ticket) => {
+                let part = self.begin(ticket, clock::exact());
                 let flights: Vec<_> = self.flights().cloned().collect();
                 self.core.watch_all(&flights, &Handle::current());
                 drop(flights);

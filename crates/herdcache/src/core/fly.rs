@@ -218,8 +218,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     /// G1: waits in the gate's queue first.
     async fn fly_queued(self, place: Place, load: LoadFuture<V, E>) {
-        match place.wait(self.flight.deadline).await {
-            Ok(permit) => self.fly_watched(Ticket::Permit { permit }, load).await,
+        match self.call.let_through(place.wait(self.flight.deadline)).await {
+            Ok(ticket) => self.fly_watched(ticket, load).await,
             Err(reason) => self.reject(reason),
         }
     }

@@ -158,9 +158,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         Turn::Lead(flight, slot)
     }
 
-    /// A waiter more may make a herd. Told outside the table's lock.
+    /// A waiter more may make a herd, and lend its permit. Outside the table's lock.
     fn crowd(&self, turn: &Turn<K, V, E>) {
         if let Turn::Wait { flight, began, waiters, .. } = turn {
+            // S5: a loader that waits for a load which waits for a permit would wait for itself.
+            if let (Stage::Queued, Some(call), Some(patron)) = (flight.stage(), flight.call(), call::current()) {
+                call.take_patron(patron);
+            }
             self.grown(flight, Crowd { waiters: *waiters, loads: 1 }, *began);
         }
     }

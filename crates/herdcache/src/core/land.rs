@@ -155,7 +155,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if let Some(held) = &removed.held {
             held.may_start.notify_one();
         }
-        self.quiet.notify_waiters();
+        self.tell_quiet();
     }
 
     /// Counts and tells an end, then wakes everyone.
@@ -229,7 +229,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if let Some(landing) = self.landing.take() {
             self.flight.land(landing);
         }
-        self.core.quiet.notify_waiters();
+        self.core.tell_quiet();
     }
 }
 

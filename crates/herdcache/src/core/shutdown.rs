@@ -1,7 +1,8 @@
 //! X1: the end of a cache.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::fence;
 use std::time::Duration;
 
 use herdfeed::FlightEnd;
@@ -17,6 +18,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     pub(crate) async fn shutdown(&self, limit: Duration) {
         // SeqCst, as in `is_closed` and `Table::reserve`: either a request sees this, or its place is seen below.
         self.closed.store(true, SeqCst);
+        fence(SeqCst);
         let quiet = async {
             loop {
                 let told = self.quiet.notified();
@@ -36,6 +38,15 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         };
         if !ended {
             self.close_flights();
+        }
+    }
+
+    /// Wakes a shutdown that waits for quiet; costs next to nothing as long as there is none.
+    pub(super) fn tell_quiet(&self) {
+        // Against the store and the looks in `shutdown`: either it sees what was counted before this, or this sees it.
+        fence(SeqCst);
+        if self.closed.load(Relaxed) {
+            self.quiet.notify_waiters();
         }
     }
 

@@ -5,13 +5,15 @@
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use herdfeed::{ClosedSet, OriginResult};
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
+use super::loan::Loan;
 use crate::account::{Account, Unlimited};
 use crate::clock::{self, Moment};
 use crate::gate::Permit;
@@ -27,11 +29,15 @@ pub(crate) struct Call {
     /// The keys that it loads.
     errands: Errands,
     /// The gate that it passed.
-    gate: usize,
+    pub(super) gate: usize,
     /// The call whose loader asked for this one.
-    parent: Option<Arc<Call>>,
+    pub(super) parent: Option<Arc<Call>>,
     /// How many calls are above it.
     depth: u32,
+    /// S5: a call whose loader waits for this one although it did not ask for it first.
+    pub(super) patron: OnceLock<Arc<Call>>,
+    /// Told when a permit that was lent comes back, and when a patron comes.
+    pub(super) news: Notify,
     account: Arc<Account>,
     deadline: AtomicU64,
     started: AtomicU64,
@@ -40,7 +46,7 @@ pub(crate) struct Call {
     result: AtomicU8,
     state: Mutex<State>,
     /// S5: whether a load within this one runs under its permit now.
-    lent: AtomicBool,
+    pub(super) lent: AtomicBool,
     /// What waits for the last part to end.
     after: Mutex<Vec<Box<dyn FnOnce() + Send>>>,
 }
@@ -81,7 +87,7 @@ pub(crate) enum Ticket {
 }
 
 /// A part of a call; the call ends when its last part is dropped.
-pub(crate) struct Part(Arc<Call>);
+pub(crate) struct Part(pub(super) Arc<Call>);
 
 impl Call {
     pub(crate) fn new(
@@ -95,6 +101,8 @@ impl Call {
             errands,
             gate,
             depth: parent.as_ref().map_or(0, |parent| parent.depth + 1),
+            patron: OnceLock::new(),
+            news: Notify::new(),
             parent,
             account: Arc::clone(account),
             deadline: AtomicU64::new(deadline),
@@ -114,32 +122,6 @@ impl Call {
         *self.state.lock() = State::Running(ticket);
         self.account.call_begins(now);
         Part::of(self)
-    }
-
-    /// S5: a ticket from the nearest call above this one that holds a permit of the same gate.
-    ///
-    /// L3: a permit is lent to one load at a time. A loader that runs several at once queues for the others.
-    pub(crate) fn parents_ticket(&self) -> Option<Ticket> {
-        let mut above = self.parent.as_ref();
-        while let Some(call) = above {
-            if call.gate == self.gate {
-                return Loan::of(call).map(|loan| Ticket::Parent { _loan: loan });
-            }
-            above = call.parent.as_ref();
-        }
-        None
-    }
-
-    /// S5: whether a call above this one passed the same gate.
-    pub(crate) fn is_nested(&self) -> bool {
-        let mut above = self.parent.as_ref();
-        while let Some(call) = above {
-            if call.gate == self.gate {
-                return true;
-            }
-            above = call.parent.as_ref();
-        }
-        false
     }
 
     /// Has `work` done when the last part has ended; false, without making it, if the call is over or never began.
@@ -252,31 +234,9 @@ impl Part {
     }
 
     /// A part of a call that has not ended.
-    fn of_running(call: &Arc<Call>) -> Option<Self> {
+    pub(super) fn of_running(call: &Arc<Call>) -> Option<Self> {
         call.parts.fetch_update(Relaxed, Relaxed, |parts| (parts > 0).then_some(parts + 1)).ok()?;
         Some(Self(Arc::clone(call)))
-    }
-}
-
-/// S5: a call's permit, lent to a load within it.
-pub(crate) struct Loan(Part);
-
-impl Loan {
-    fn of(call: &Arc<Call>) -> Option<Self> {
-        if call.lent.swap(true, Relaxed) {
-            return None;
-        }
-        let part = Part::of_running(call);
-        if part.is_none() {
-            call.lent.store(false, Relaxed);
-        }
-        part.map(Self)
-    }
-}
-
-impl Drop for Loan {
-    fn drop(&mut self) {
-        self.0.0.lent.store(false, Relaxed);
     }
 }
 

@@ -156,3 +156,56 @@ async fn s5_a_loader_of_its_own_key_is_reentrant_without_single_flight() {
     tokio::time::sleep(ms(1)).await;
     assert_quiet(&cache.snapshot());
 }
+
+/// S5, L3: with one permit, loads that a loader wants at once run under it one after another; none is refused.
+#[tokio::test(start_paused = true)]
+async fn s5_a_permit_is_lent_to_one_load_after_another() {
+    let gate = Gate::builder(1).queue(8).build().unwrap();
+    let cache: Rows = Cache::builder("lent-in-turn", Ttl::fresh_for(ms(60_000)), &gate).build().unwrap();
+    let calls = Arc::new(Calls::default());
+    let began = tokio::time::Instant::now();
+    let load = {
+        let (cache, calls) = (cache.clone(), Arc::clone(&calls));
+        move |_| async move {
+            let inner = |key| {
+                let (cache, calls) = (cache.clone(), Arc::clone(&calls));
+                async move { cache.get_with(&key, calls.load(ms(100), Ok(key))).await.map_err(|_| DbError("inner")) }
+            };
+            let (one, two, three, four) = tokio::join!(inner(1), inner(2), inner(3), inner(4));
+            Ok([one?, two?, three?, four?].into_iter().flatten().map(|answer| *answer).sum::<u64>())
+        }
+    };
+    assert_eq!(value(cache.get_with(&0, load).await), 10);
+    // One after another; each waits for its turn no longer than the queue timeout (500 ms).
+    assert_eq!(began.elapsed(), ms(400));
+    assert_eq!((calls.started(), calls.peak()), (4, 1));
+    assert_eq!(gate.snapshot().used(), 0);
+    assert_quiet(&cache.snapshot());
+}
+
+/// S5: a loader that joins a flight which waits for the very permit it holds lends it, instead of both waiting in vain.
+#[tokio::test(start_paused = true)]
+async fn s5_a_queued_flight_runs_under_the_permit_of_a_loader_that_joins_it() {
+    let gate = Gate::builder(1).queue(8).build().unwrap();
+    let cache: Rows = Cache::builder("patron", Ttl::fresh_for(ms(60_000)), &gate).build().unwrap();
+    let calls = Arc::new(Calls::default());
+    let outer = tokio::spawn({
+        let (cache, calls) = (cache.clone(), Arc::clone(&calls));
+        async move {
+            let inner = cache.clone();
+            let load = move |_| async move {
+                tokio::time::sleep(ms(50)).await;
+                let got = inner.get_with(&2, calls.load(ms(10), Ok(99))).await;
+                got.map_err(|_| DbError("inner")).map(|answer| answer.map_or(0, |answer| *answer + 1))
+            };
+            cache.get_with(&1, load).await
+        }
+    });
+    tokio::time::sleep(ms(10)).await;
+    let queued = crate::support::ask(&cache, 2, calls.load(ms(10), Ok(2)));
+    let began = tokio::time::Instant::now();
+    assert_eq!((value(outer.await.unwrap()), value(queued.await.unwrap())), (3, 2));
+    assert_eq!(began.elapsed(), ms(50));
+    assert_eq!(calls.started(), 1);
+    assert_quiet(&cache.snapshot());
+}
