@@ -47,13 +47,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let pool = pool.clone();
         async move { pool.find(*cx.key(), cx.remaining()).await } // None is cached as absent
     })?;
-    let _feed = herdcache::serve_feed("api")?; // herdtop finds it
+    let feed = herdcache::serve_feed("api").inspect_err(|error| eprintln!("no feed: {error}")).ok(); // herdtop finds it
 
     match users.get(&7).await {
-        Ok(Some(user)) => println!("{} ({})", user.name, Answer::outcome(&user)),
+        Ok(Some(user)) => println!("200 {} ({})", user.name, Answer::outcome(&user)),
         Ok(None) => println!("404"),
-        Err(error) => println!("503, retry after {:?}: {error}", error.retry_after()),
+        Err(error) => println!("{} {}, {:?}", error.kind().http_status(), error.kind(), error.retry_after_seconds()),
     }
+
+    users.shutdown(Duration::from_secs(5)).await; // after Ctrl-C or SIGTERM, once no request is left
+    drop(feed); // the goodbye: a process that ends without one reads as died
     // readme
     Ok(())
 }

@@ -35,15 +35,20 @@
 //! | jitter | many keys written together that expire together | 10 % |
 //! | stale-while-revalidate | readers that wait at expiry | with [`Ttl::stale_for`] |
 //! | refresh-ahead | the same, without answering stale values | with [`Builder::early_refresh`] |
+//! | reserve values | errors while the origin is down | with [`Ttl::stale_if_error_for`] |
+//! | cooling | a failing origin that every request would try again | yes |
 //! | permits | many different missing keys, or a slow database | always, by the [`Gate`] |
 //! | fail-fast | a dead database, whose every key would pay a timeout | yes, by the gate: [`GateBuilder::fail_fast`] |
+//! | adaptive limit | permits that do not fit the origin | with [`GateBuilder::adaptive`] |
+//! | negative entries | keys that do not exist, asked for again and again | 1 s, [`Builder::negative_ttl`] |
+//! | fallback | errors where a degraded answer will do | with [`Builder::fallback`] |
 //! | group shares | one tenant whose misses crowd out the others | with [`Builder::group_share`] |
 //!
 //! All of this works within one process. Requests on other processes load for themselves.
 //!
 //! # Cargo features
 //!
-//! `feed` serves the live feed for the dashboard; `test-util` makes the cache's
+//! `feed` serves the live feed for the dashboard, `mount` within your own HTTP server; `test-util` makes the cache's
 //! clock follow tokio's pausable one; `lab` switches single measures at run time.
 //! `axum` turns a [`GetError`] into a response (503 with `Retry-After`, 504, 502);
 //! `tower` makes a cache a `Service`, a service an origin, and adds a layer. Other

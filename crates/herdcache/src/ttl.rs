@@ -7,8 +7,8 @@ use std::time::Duration;
 /// | age of the value | name | what a reader gets |
 /// |---|---|---|
 /// | below `fresh_for` | fresh | the value |
-/// | up to `stale_for` longer | stale | the value at once, while one refresh runs in the background |
-/// | up to `stale_if_error_for` longer | reserve | a new load; the old value only if that load fails |
+/// | up to `stale_for` after freshness | stale | the value at once, while one refresh runs in the background |
+/// | past that, up to `stale_if_error_for` after freshness | reserve | a new load; the old value only if that load fails |
 /// | beyond | expired | a new load |
 ///
 /// The age counts from the arrival of the origin's answer. On Linux the hit path

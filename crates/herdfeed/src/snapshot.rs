@@ -344,11 +344,12 @@ impl GateSnapshot {
 impl CacheSnapshot {
     /// Successful requests ÷ all that ended and were not cancelled; `None` before the first.
     pub fn success_ratio(&self) -> Option<f64> {
-        let (mut good, mut all) = (0, 0);
+        let (mut good, mut all) = (0_u64, 0_u64);
         for (outcome, count) in self.outcomes.iter() {
             if let Some(success) = outcome.is_success() {
-                all += count;
-                good += if success { count } else { 0 };
+                // A feed may say anything: figures saturate.
+                all = all.saturating_add(count);
+                good = good.saturating_add(if success { count } else { 0 });
             }
         }
         (all > 0).then(|| good as f64 / all as f64)

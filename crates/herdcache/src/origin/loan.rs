@@ -83,7 +83,9 @@ impl Call {
             // A permit that comes back, and a patron that comes. Enabled before the look, so that none is missed.
             let lenders = self.lenders().map(|lender| &lender.news);
             let mut news: Vec<_> = lenders.chain([&self.news]).map(|news| Box::pin(news.notified())).collect();
-            news.iter_mut().for_each(|news| _ = news.as_mut().enable());
+            for news in &mut news {
+                news.as_mut().enable();
+            }
             if let Some(ticket) = self.parents_ticket() {
                 return Ok(ticket);
             }

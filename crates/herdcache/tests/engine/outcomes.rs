@@ -31,6 +31,7 @@ async fn load(end: FlightEnd) -> Result<Loaded<u64>, DbError> {
     match end {
         FlightEnd::Loaded => Ok(Loaded::value(1)),
         FlightEnd::Absent => Ok(Loaded::absent()),
+        FlightEnd::NotModified => Ok(Loaded::not_modified()),
         FlightEnd::Discarded => Ok(Loaded::value(1).do_not_store()),
         FlightEnd::Failed => Err(DbError("down")),
         FlightEnd::Panicked => panic!("as the row wants"),
@@ -96,6 +97,9 @@ async fn l1_outcomes_by_role_and_end_are_as_documented() {
             assert_eq!(run(end, Some(7)).await, (reserve, reserve), "{end} with a reserve value");
         }
     }
+    // Nothing is confirmed without a value that is there.
+    let [leader, waiter, _] = documented(FlightEnd::NotModified);
+    assert_eq!(run(FlightEnd::NotModified, Some(7)).await, (leader.unwrap(), waiter.unwrap()));
     // A refused flight has landed before anybody can join it: both callers lead one.
     let [leader, _, reserve] = documented(FlightEnd::Rejected);
     assert_eq!(run(FlightEnd::Rejected, None).await.0, leader.unwrap());
