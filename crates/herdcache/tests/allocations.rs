@@ -97,9 +97,10 @@ fn b1_a_batch_of_hits_allocates_its_answers() {
     };
     (0..50).for_each(|_| _ = round());
     let rounds: Vec<_> = (0..200).map(|_| round()).collect();
-    // The third is the store's, which so many different keys make hand its garbage on.
+    // The third is the store's, which so many different keys make hand its garbage on; what it does by the clock is more.
     let more = rounds.iter().filter(|round| round.count_total > 3 || round.bytes_total > 40 * 160).count();
-    assert!(more <= 2, "{more} of 200 batches: {:?}", rounds[0]);
+    assert!(more <= 10, "{more} of 200 batches: {:?}", rounds[0]);
+    assert_eq!(rounds.iter().map(|round| round.count_total).min(), Some(2));
 }
 
 /// B1: a batch of misses allocates in proportion to its keys.
