@@ -97,8 +97,16 @@ pub(crate) fn broken(error: &AttachError) -> String {
 }
 
 /// What the transport says of a connection that the other side closed without an answer.
-const HUNG_UP: [&str; 4] =
-    ["operation was canceled", "connection closed before message completed", "Connection reset", "Broken pipe"];
+const HUNG_UP: [&str; 8] = [
+    "operation was canceled",
+    "connection closed before message completed",
+    "error writing a body to connection",
+    "connection error",
+    "connection was not ready",
+    "channel closed",
+    "Connection reset",
+    "Broken pipe",
+];
 
 /// What to call a target before it has said its name.
 fn short_name(address: &Address) -> String {
