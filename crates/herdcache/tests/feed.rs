@@ -89,7 +89,9 @@ async fn k2_a_reader_never_sees_more_than_the_application_allows() {
     assert!(get(&feed, "snapshot?keys=hash").starts_with("HTTP/1.1 400 "));
 
     drop(hashed);
-    let granted = get(&feed, "snapshot?keys=plain");
+    // Another feed of this process may hold on to it while it takes a snapshot.
+    let granted = (0..500).map(|_| get(&feed, "snapshot?keys=plain")).find(|told| told.starts_with("HTTP/1.1 200 "));
+    let granted = granted.unwrap_or_default();
     assert!(granted.starts_with("HTTP/1.1 200 ") && granted.contains("alice@open.example"), "{granted}");
     assert!(!granted.contains("alice@masked"), "{granted}");
 }

@@ -39,9 +39,11 @@ async fn hot_keys_come_in_their_order_and_share() {
     for (hot, truth) in snapshot.hot.iter().zip([9_600_u64, 4_800, 1_600]) {
         // Nothing was pushed out, so nothing is over-estimated but by sampling.
         assert_eq!(hot.error, 0);
-        assert!(hot.requests.abs_diff(truth) <= truth / 5, "{} for {truth}", hot.requests);
+        // One request in 16 is seen: five standard deviations of what so few tell of the truth.
+        let spread = 5.0 * (16.0 * truth as f64).sqrt();
+        assert!(hot.requests.abs_diff(truth) as f64 <= spread, "{} for {truth} ± {spread}", hot.requests);
         let share = truth as f64 / 16_000.0;
-        assert!((hot.share - share).abs() <= share / 5.0, "{} for {share}", hot.share);
+        assert!((hot.share - share).abs() <= spread / 16_000.0, "{} for {share}", hot.share);
     }
 }
 
