@@ -23,12 +23,8 @@ mod write;
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use foldhash::fast::RandomState;
 use herdfeed::{Measure, MissCause, StaleReason};
-use tokio::sync::Notify;
 
 use crate::account::{Account, Sample, tick};
 use crate::clock::{self, Moment};
@@ -48,6 +44,10 @@ use crate::measures::{Measures, Policy};
 use crate::origin::call::Errand;
 use crate::store::moka::MokaStore;
 use crate::store::{Leavings, Store};
+use crate::sync::Notify;
+use crate::sync::RandomState;
+use crate::sync::atomic::Ordering::{Relaxed, SeqCst};
+use crate::sync::atomic::{AtomicBool, AtomicU64};
 use crate::tags::Epoch;
 use crate::tuning::InForce;
 use landed::LandedRing;

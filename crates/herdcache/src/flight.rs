@@ -10,15 +10,10 @@ mod landing;
 pub(crate) mod table;
 mod waiters;
 
-use std::sync::atomic::Ordering::{AcqRel, Relaxed};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::Waker;
 
 use herdfeed::{FlightTrigger, MissCause, Stage};
-use parking_lot::Mutex;
-use tokio::sync::Notify;
-use tokio::task::AbortHandle;
 
 use crate::account::Spared;
 use crate::clock::Moment;
@@ -26,6 +21,10 @@ use crate::entry::{Entry, Stored};
 use crate::group::Group;
 use crate::measures::Policy;
 use crate::origin::call::Call;
+use crate::sync::atomic::Ordering::{AcqRel, Relaxed};
+use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
+use crate::sync::task::AbortHandle;
+use crate::sync::{Mutex, Notify, OnceLock};
 use crate::tags::Epoch;
 
 use crew::Crew;

@@ -14,16 +14,16 @@ mod queue;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use herdfeed::{Event, GateConfig, GateSnapshot, OriginResult, PermitClass, PermitResult, RejectReason};
-use parking_lot::Mutex;
 
 use crate::account::{AtomicHistogram, Counters, Peak};
 use crate::clock::{self, Moment};
 use crate::group::Group;
 use crate::registry::{self, ObservedGate};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 pub use acquire::{GatePermit, Rejected};
 use adaptive::{Adaptive, Met};

@@ -93,6 +93,7 @@ mod request;
 mod runtime;
 mod spread;
 mod store;
+mod sync;
 mod tags;
 #[cfg(feature = "tower")]
 pub mod tower;

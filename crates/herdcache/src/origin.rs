@@ -32,6 +32,7 @@ use herdfeed::{FlightTrigger, MissCause};
 use crate::clock;
 use crate::entry::Entry;
 use crate::loaded::Loaded;
+use crate::sync::task;
 use call::Call;
 
 /// A source of values, bound to a cache when it is built.
@@ -247,7 +248,7 @@ impl<K, V> LoadContext<K, V> {
         F: FnOnce() -> T + Send + 'static,
     {
         let part = call::Part::of(&self.call);
-        let done = tokio::task::spawn_blocking(move || {
+        let done = task::spawn_blocking(move || {
             let _part = part;
             work()
         });

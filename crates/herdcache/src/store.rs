@@ -13,7 +13,6 @@ mod tests;
 use std::borrow::Borrow;
 use std::hash::Hash;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use herdfeed::RemovalCause;
 
@@ -22,6 +21,8 @@ use crate::clock;
 use crate::entry::Stored;
 use crate::freshness::Freshness;
 use crate::ghost::Ghosts;
+use crate::sync::RandomState;
+use crate::sync::atomic::Ordering::Relaxed;
 use crate::tags::Tags;
 use crate::tuning::InForce;
 
@@ -33,7 +34,7 @@ pub(crate) trait Store<K: 'static, V: Send + Sync + 'static>: Send + Sync + 'sta
     const NAME: &'static str;
 
     /// A store that holds at most `capacity` entries and tells `leavings` of each that leaves.
-    fn new(capacity: u64, hasher: foldhash::fast::RandomState, leavings: Arc<Leavings<K>>) -> Self;
+    fn new(capacity: u64, hasher: RandomState, leavings: Arc<Leavings<K>>) -> Self;
     /// The key's state, if any.
     fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<Stored<V>>
     where

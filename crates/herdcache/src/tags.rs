@@ -9,13 +9,12 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-
-use parking_lot::Mutex;
 
 use crate::graveyard::Vigil;
 use crate::kept::Kept;
 use crate::marks::Marks;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 /// The most invalidated tags that are remembered without an entry that has them.
 const MOST_IDLE: usize = 4_096;

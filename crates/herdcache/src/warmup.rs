@@ -10,13 +10,13 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
 use crate::account::Account;
 use crate::core::Core;
 use crate::key::Key;
 use crate::origin::AnyOrigin;
+use crate::sync::plain::atomic::{AtomicU64, Ordering::Relaxed};
 use run::Run;
 
 /// A warm-up on its way: a future that gives its [`Progress`] when every key is done with.

@@ -11,8 +11,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::time::Sleep;
-
 use super::ReadThrough;
 use super::get::Get;
 use super::get::part::Part;
@@ -23,6 +21,7 @@ use crate::error::Got;
 use crate::key::Key;
 use crate::origin::AnyOrigin;
 use crate::runtime;
+use crate::sync::time::{self, Sleep};
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> ReadThrough<K, V, E> {
     /// The values under `keys`, in their order; what is missing is loaded together.
@@ -132,7 +131,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> GetMany<'_, K, 
         }
         batch::launch(led, self.origin);
         if let Some(limit) = self.limit.filter(|_| timers.is_some() && !self.waiting.is_empty()) {
-            self.sleep = Some(Box::pin(tokio::time::sleep(limit)));
+            self.sleep = Some(Box::pin(time::sleep(limit)));
         }
     }
 

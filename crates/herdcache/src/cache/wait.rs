@@ -7,7 +7,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use herdfeed::FlightRole;
-use tokio::time::Sleep;
 
 use crate::clock::{self, Moment};
 use crate::core::Core;
@@ -16,6 +15,7 @@ use crate::flight::{Flight, Slot};
 use crate::key::Key;
 use crate::request::Request;
 use crate::runtime;
+use crate::sync::time::{self, Sleep};
 use crate::tags::Epoch;
 
 /// One caller among the waiters of a flight. Dropped, it gives up its place.
@@ -184,7 +184,7 @@ impl Timers {
         if runtime::with_timers().is_none() {
             return Some(Box::new(Self { soft: None, limit: None, clock: Clock::Missing }));
         }
-        let sleep = |duration| Box::pin(tokio::time::sleep(duration));
+        let sleep = |duration| Box::pin(time::sleep(duration));
         let limit = give_up.map(|(limit, left)| (limit, sleep(left)));
         Some(Box::new(Self { soft: soft.map(sleep), limit, clock: Clock::Runtime }))
     }

@@ -13,8 +13,6 @@ use std::time::Duration;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use herdfeed::{FlightEnd, OriginResult};
-use tokio::runtime::Handle;
-use tokio::task::AbortHandle;
 
 use super::fly::{Pass, Pilot, panicked};
 use super::{Core, LocalStore};
@@ -28,6 +26,9 @@ use crate::origin::call::{self, Call, Errands, Part, Ticket, Within, may_poll_in
 use crate::origin::{AnyOrigin, BatchFuture};
 use crate::runtime;
 use crate::store::Store;
+use crate::sync::runtime::Handle;
+use crate::sync::task::AbortHandle;
+use crate::sync::time;
 
 /// What a flight whose key the reply left out is told.
 const LEFT_OUT: &str = "the reply of load_many left this key out: say Loaded::absent for what does not exist";
@@ -296,7 +297,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 let Some(limit) = flying().map(|flight| flight.limit()).min() else { return };
                 let now = clock::exact();
                 if limit > now {
-                    tokio::time::sleep(Duration::from_nanos(limit - now)).await;
+                    time::sleep(Duration::from_nanos(limit - now)).await;
                     continue;
                 }
                 for flight in flying().filter(|flight| flight.limit() <= now) {

@@ -8,12 +8,10 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use herdfeed::{DiscardReason, FlightEnd, Measure, OriginResult, RejectReason, Stage};
-use tokio::runtime::Handle;
 
 use super::Core;
 use super::land::Ending;
@@ -28,6 +26,9 @@ use crate::origin::call::{self, Call, Errands, Part, Ticket, Within, may_poll_in
 use crate::origin::{LoadContext, LoadFuture};
 use crate::runtime;
 use crate::store::Store;
+use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use crate::sync::runtime::Handle;
+use crate::sync::{task, time};
 
 /// The registration of a load: dropped, it leaves the table, and lands the flight if nothing else has.
 ///
@@ -138,7 +139,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         };
         if may_poll_in_place() {
             // The waker is never needed: a load that waits is polled again at once where it is spawned.
-            let mut unconstrained = tokio::task::unconstrained(load.as_mut());
+            let mut unconstrained = task::unconstrained(load.as_mut());
             let mut cx = Context::from_waker(Waker::noop());
             if let Poll::Ready(end) = self.poll(Pin::new(&mut unconstrained), &mut cx) {
                 return self.finish(end, load, part);
@@ -232,7 +233,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 break;
             }
             let left = self.flight.deadline.saturating_sub(clock::exact());
-            if tokio::time::timeout(Duration::from_nanos(left), told).await.is_err() {
+            if time::timeout(Duration::from_nanos(left), told).await.is_err() {
                 let core = Arc::clone(&self.core);
                 return core.expire(&self.flight);
             }

@@ -7,7 +7,6 @@
 use std::borrow::Borrow;
 use std::hash::Hash;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -27,6 +26,7 @@ use crate::measures::Policy;
 use crate::origin::call;
 use crate::runtime;
 use crate::store::Store;
+use crate::sync::atomic::Ordering::Relaxed;
 
 /// What a miss leads to.
 pub(crate) enum Turn<K, V: Send + Sync + 'static, E> {

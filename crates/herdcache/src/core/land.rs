@@ -2,11 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use herdfeed::{FlightEnd, FlightTrigger, OriginResult, RefreshResult, RejectReason, Stage};
-use tokio::runtime::Handle;
 
 use super::Core;
 use super::landed::LandedFlight;
@@ -17,6 +15,9 @@ use crate::graveyard::Vigil;
 use crate::herd::Landed;
 use crate::key::Key;
 use crate::store::Store;
+use crate::sync::atomic::Ordering::Relaxed;
+use crate::sync::runtime::Handle;
+use crate::sync::time;
 
 /// The right to end a flight, and the duty: dropped unused, it lands the flight as panicked.
 ///
@@ -125,7 +126,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 if left == 0 {
                     break;
                 }
-                tokio::time::sleep(Duration::from_nanos(left)).await;
+                time::sleep(Duration::from_nanos(left)).await;
             }
             core.expire(&watched);
         });

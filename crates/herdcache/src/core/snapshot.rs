@@ -1,7 +1,6 @@
 //! The account of one cache, read.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use herdfeed::snapshot::{HOT_KEYS, LIVE_FLIGHTS};
 use herdfeed::{CacheConfig, CacheSnapshot, HotKey, LiveFlight, Peaks, ProtectionLevel, RemovalCause, Stage};
@@ -14,6 +13,7 @@ use crate::hotkeys::Hot;
 use crate::key::Key;
 use crate::registry::Observed;
 use crate::store::Store;
+use crate::sync::atomic::Ordering::Relaxed;
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
     /// Everything that this cache counts, now. Does the store's pending maintenance first.

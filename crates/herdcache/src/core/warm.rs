@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use herdfeed::{FlightTrigger, Measure, PermitClass};
-use tokio::sync::Notify;
 
 use super::Core;
 use super::fly::Pilot;
@@ -17,6 +16,7 @@ use crate::key::Key;
 use crate::origin::call::Ticket;
 use crate::origin::{LoadContext, LoadFuture};
 use crate::store::Store;
+use crate::sync::Notify;
 
 /// What became of the wish to have a key warm.
 pub(crate) enum Warming<K, V: Send + Sync + 'static, E> {

@@ -6,7 +6,6 @@
 use std::borrow::Borrow;
 use std::hash::Hash;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use herdfeed::{DiscardReason, Measure};
 
@@ -22,6 +21,7 @@ use crate::loaded::{Keep, Loaded, What};
 use crate::marks::{LONGEST_TAG, MOST_TAGS, Marks};
 use crate::measures::Policy;
 use crate::store::Store;
+use crate::sync::atomic::Ordering::Relaxed;
 use crate::tags::{Epoch, Tags};
 
 /// What became of a load's value.

@@ -10,12 +10,9 @@
 
 use std::borrow::Borrow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use hashbrown::HashTable;
 use herdfeed::RejectReason;
-use parking_lot::{Mutex, MutexGuard};
 
 use super::groups::Groups;
 use super::{Doom, Flight};
@@ -24,6 +21,9 @@ use crate::cooling::{Cooling, Windows};
 use crate::graveyard::Vigil;
 use crate::group::Group;
 use crate::herd::Crowd;
+use crate::sync::atomic::AtomicUsize;
+use crate::sync::atomic::Ordering::{Relaxed, SeqCst};
+use crate::sync::{Mutex, MutexGuard};
 
 const SHARDS: usize = 64;
 

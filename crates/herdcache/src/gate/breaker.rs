@@ -4,15 +4,15 @@
 //! full timeout first. Here one window is kept for all loads of the gate. It learns
 //! of a load when its result is known, also if its work goes on.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use herdfeed::{CircuitState, Event, Fact, FailFastConfig, Severity};
-use parking_lot::Mutex;
 
 use super::FailFast;
 use crate::clock::{Moment, nanos};
 use crate::events;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// What a load is for, beside its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,5 @@
 //! A permit that is out, and a place in the queue. Both come back when dropped.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use herdfeed::{OriginResult, PermitClass, PermitResult, RejectReason};
@@ -9,6 +8,8 @@ use super::breaker::{Breaker, Health, Role, Turn};
 use super::queue::{Slot, Waiter};
 use super::{Gate, result_of};
 use crate::clock::{self, Moment, nanos};
+use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use crate::sync::time;
 
 /// The right to call the origin, until dropped.
 pub(crate) struct Permit {
@@ -117,7 +118,7 @@ impl Place {
         let now = clock::exact();
         let ends = self.since.saturating_add(nanos(inner.settings.queue_timeout()));
         let left = ends.min(deadline).saturating_sub(now);
-        let answer = tokio::time::timeout(Duration::from_nanos(left), self.waiter.answer()).await;
+        let answer = time::timeout(Duration::from_nanos(left), self.waiter.answer()).await;
         let now = clock::exact();
         inner.wait.record(now.saturating_sub(self.since));
         let late = if deadline < ends { RejectReason::Deadline } else { RejectReason::QueueTimeout };

@@ -7,14 +7,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use herdfeed::RejectReason;
-use parking_lot::Mutex;
-use tokio::sync::oneshot;
 
 use crate::by_hash::ByHash;
 use crate::group::Group;
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use crate::sync::{Mutex, oneshot};
 
 /// Permits of a gate, and those who wait for one.
 pub(super) struct Queue {

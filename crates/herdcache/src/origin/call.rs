@@ -5,18 +5,18 @@
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use herdfeed::{ClosedSet, OriginResult};
-use parking_lot::Mutex;
-use tokio::sync::Notify;
 
 use super::loan::Loan;
 use crate::account::{Account, Unlimited};
 use crate::clock::{self, Moment};
 use crate::gate::Permit;
+use crate::sync::atomic::Ordering::{AcqRel, Relaxed};
+use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
+use crate::sync::{Mutex, Notify, OnceLock, thread_local};
 
 /// Loads polled in place, one within the other, before the next is spawned instead.
 const IN_PLACE_DEPTH: u32 = 4;
@@ -242,7 +242,7 @@ impl Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        if self.0.parts.fetch_sub(1, std::sync::atomic::Ordering::AcqRel) == 1 {
+        if self.0.parts.fetch_sub(1, AcqRel) == 1 {
             self.0.end();
         }
     }
@@ -256,17 +256,17 @@ thread_local! {
 
 /// The call whose loader this thread is polling, if any.
 pub(crate) fn current() -> Option<Arc<Call>> {
-    CURRENT.with_borrow(Clone::clone)
+    CURRENT.with(|current| current.borrow().clone())
 }
 
 /// S5: whether this thread is polling a loader of this very key.
 pub(crate) fn is_within(errand: Errand) -> bool {
-    CURRENT.with_borrow(|call| call.as_ref().is_some_and(|call| call.is_on(errand)))
+    CURRENT.with(|current| current.borrow().as_ref().is_some_and(|call| call.is_on(errand)))
 }
 
 /// Whether a load may be polled in place here, or the stack is deep already.
 pub(crate) fn may_poll_in_place() -> bool {
-    DEPTH.get() < IN_PLACE_DEPTH
+    DEPTH.with(Cell::get) < IN_PLACE_DEPTH
 }
 
 /// Marks this thread as polling the loader of `call` until dropped.
@@ -276,15 +276,15 @@ pub(crate) struct Within {
 
 impl Within {
     pub(crate) fn enter(call: &Arc<Call>) -> Self {
-        DEPTH.set(DEPTH.get() + 1);
-        Self { before: CURRENT.replace(Some(Arc::clone(call))) }
+        DEPTH.with(|depth| depth.set(depth.get() + 1));
+        Self { before: CURRENT.with(|current| current.replace(Some(Arc::clone(call)))) }
     }
 }
 
 impl Drop for Within {
     fn drop(&mut self) {
-        DEPTH.set(DEPTH.get() - 1);
-        let call = CURRENT.replace(self.before.take());
+        DEPTH.with(|depth| depth.set(depth.get() - 1));
+        let call = CURRENT.with(|current| current.replace(self.before.take()));
         drop(call);
     }
 }

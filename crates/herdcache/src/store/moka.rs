@@ -5,7 +5,6 @@ use std::hash::{BuildHasher, Hash};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
 use moka::notification::RemovalCause as Notice;
 use moka::sync::Cache;
 
@@ -13,6 +12,7 @@ use super::{Leaving, Leavings, Store};
 use crate::entry::Stored;
 use crate::graveyard::Vigil;
 use crate::kept::{Kept, Probe};
+use crate::sync::RandomState;
 
 /// moka with our hasher, no TTL of its own, and a listener that only classes what leaves.
 pub(crate) struct MokaStore<K: 'static, V: Send + Sync + 'static>(Cache<Kept<K>, Stored<V>, RandomState>);

@@ -5,12 +5,12 @@ use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
 use quick_cache::sync::Cache;
 use quick_cache::{Lifecycle, OptionsBuilder, UnitWeighter};
 
 use super::{Leaving, Leavings, Store};
 use crate::entry::Stored;
+use crate::sync::RandomState;
 
 /// Collects what one request pushes out, to be classed after the store's own lock.
 #[derive(Clone)]

@@ -3,10 +3,7 @@
 //! Nothing of it runs by itself: whoever polls the warm-up drives it, on any runtime.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-
-use tokio::sync::Notify;
 
 use super::ramp::{End, Foreground, Ramp};
 use super::{Count, Done};
@@ -18,6 +15,8 @@ use crate::flight::{Flight, Landing};
 use crate::key::Key;
 use crate::origin::AnyOrigin;
 use crate::runtime;
+use crate::sync::plain::atomic::Ordering::Relaxed;
+use crate::sync::{Notify, task, time};
 
 /// Callers' waits are looked at this often, and a load that found no permit tries again.
 const LOOK: Duration = Duration::from_millis(100);
@@ -86,7 +85,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Run<K, V, E> {
                 match self.next() {
                     Go::On if in_a_row < IN_A_ROW => in_a_row += 1,
                     Go::On => {
-                        tokio::task::yield_now().await;
+                        task::yield_now().await;
                         break Go::On;
                     }
                     go => break go,
@@ -95,7 +94,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Run<K, V, E> {
             match go {
                 Go::On => {}
                 Go::Wait => {
-                    let _ = tokio::time::timeout(LOOK, self.told.notified()).await;
+                    let _ = time::timeout(LOOK, self.told.notified()).await;
                 }
                 Go::Home => return,
             }

@@ -7,6 +7,7 @@ mod arrows;
 mod budget;
 mod hygiene;
 mod manifests;
+mod primitives;
 mod readme;
 mod rooms;
 mod rules;
