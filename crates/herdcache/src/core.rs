@@ -5,6 +5,7 @@
 
 mod abandon;
 pub(crate) mod batch;
+mod berth;
 pub(crate) mod fly;
 mod forget;
 pub(crate) mod instead;

@@ -227,7 +227,25 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
 
     /// The call to the origin that this flight makes.
     pub(crate) fn set_call(&self, call: Arc<Call>) {
-        let _ = self.call.set(call);
+        let _ = self.call.set(Arc::clone(&call));
+        // Whoever came before there was a call has left his here; whoever comes later finds it.
+        let patron = self.crew.lock().patron.take();
+        if let Some(patron) = patron {
+            call.take_patron(patron);
+        }
+    }
+
+    /// S5: the loader of `patron` waits for this flight, whose call may not have been made yet.
+    pub(crate) fn take_patron(&self, patron: Arc<Call>) {
+        // Under the crew's lock: either the call is seen here, or `set_call` sees what is left here.
+        let mut crew = self.crew.lock();
+        match self.call.get() {
+            None => _ = crew.patron.get_or_insert(patron),
+            Some(call) => {
+                drop(crew);
+                call.take_patron(patron);
+            }
+        }
     }
 
     /// The call to the origin, once there is one.

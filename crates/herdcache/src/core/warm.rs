@@ -72,7 +72,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     fn open_warm(self: &Arc<Self>, key: &K, hash: u64, now: Moment) -> Opened<K, V, E, S> {
         let (policy, trigger, owned) = (self.measures.read(), FlightTrigger::Warmup, key.clone());
         let group = self.group(&owned, policy);
-        let Ok(place) = self.table.reserve(self.settings.max_flights, group) else { return Err(Warming::Busy) };
+        let Ok(place) = self.reserve(group) else { return Err(Warming::Busy) };
         let flight = self.flight(owned, (hash, group), (trigger, None), policy, now);
         {
             let _vigil = Vigil::open();
