@@ -12,6 +12,8 @@ pub(crate) mod instead;
 pub(crate) mod join;
 mod land;
 mod landed;
+#[cfg(all(test, herd_loom))]
+mod models;
 pub(crate) mod refresh;
 mod samples;
 mod savings;
@@ -43,19 +45,23 @@ use crate::key::{Key, KeyNames};
 use crate::local::{Local, Room};
 use crate::measures::{Measures, Policy};
 use crate::origin::call::Errand;
-use crate::store::moka::MokaStore;
 use crate::store::{Leavings, Store};
 use crate::sync::Notify;
 use crate::sync::RandomState;
+use crate::sync::atomic::AtomicBool;
 use crate::sync::atomic::Ordering::{Relaxed, SeqCst};
-use crate::sync::atomic::{AtomicBool, AtomicU64};
+use crate::sync::plain::atomic::AtomicU64;
 use crate::tags::Epoch;
 use crate::tuning::InForce;
 use landed::LandedRing;
 use samples::Samples;
 
 /// The store that caches use.
-pub(crate) type LocalStore<K, V> = MokaStore<K, V>;
+#[cfg(not(any(herd_loom, herd_shuttle)))]
+pub(crate) type LocalStore<K, V> = crate::store::moka::MokaStore<K, V>;
+/// The store that caches use where a model checker decides what runs next.
+#[cfg(any(herd_loom, herd_shuttle))]
+pub(crate) type LocalStore<K, V> = crate::store::model::ModelStore<K, V>;
 
 /// One cache.
 pub(crate) struct Core<K: 'static, V: Send + Sync + 'static, E, S = LocalStore<K, V>> {

@@ -87,6 +87,9 @@ mod loaded;
 mod local;
 mod marks;
 mod measures;
+#[cfg(herd_shuttle)]
+#[doc(hidden)]
+pub mod model;
 mod origin;
 mod registry;
 mod request;
