@@ -64,7 +64,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 pilot.fly_behind(ticket, start);
                 Warming::Flying(flight)
             }
-            Err(other) => other,
+            Err(other) => {
+                ticket.unused();
+                other
+            }
         }
     }
 

@@ -39,6 +39,14 @@ pub(super) enum Turn {
     Opened,
 }
 
+/// The gate whose load has ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Of<'a> {
+    pub(super) gate: &'a str,
+    /// Its permits in force.
+    pub(super) permits: u64,
+}
+
 /// The circuit of one gate.
 pub(super) struct Breaker {
     settings: FailFast,
@@ -99,34 +107,45 @@ impl Breaker {
         }
     }
 
-    /// A load that began at `began` has ended.
-    pub(super) fn ended(&self, gate: &str, role: Role, health: Health, began: Moment, now: Moment) -> Turn {
+    /// A load has ended that began at `began` under one of `permits`.
+    pub(super) fn ended(&self, of: Of<'_>, role: Role, health: Health, began: Moment, now: Moment) -> Turn {
         let mut state = self.state.lock();
+        let window = nanos(self.settings.window);
         if state.outage.is_some() {
             state.ended_in_outage(role, health, now);
-            if state.is_over(role, health, now, nanos(self.settings.window)) {
-                self.close(&mut state, gate, now);
+            if state.is_over(role, health, now, window) {
+                self.close(&mut state, of.gate, now);
             }
             return Turn::None;
         }
         if health == Health::Unknown || began < state.healed {
             return Turn::None;
         }
-        let step = nanos(self.settings.window) / CELLS as u64;
-        state.window.count(now / step, health);
-        let (calls, failed) = state.window.sums(now / step);
-        if health == Health::Good
-            || calls < self.settings.at_least
-            || (failed as f64) < self.settings.ratio * calls as f64
-        {
+        let step = window / CELLS as u64;
+        state.window.count(now / step, health, now.saturating_sub(began).min(window));
+        let seen = state.window.sums(now / step);
+        if health == Health::Good || !self.proves(seen, of.permits) {
             return Turn::None;
         }
-        let event = events::tell(gate, Severity::Critical, now, Fact::OriginDown { failed, calls });
+        let Cell { calls, failed, .. } = seen;
+        let event = events::tell(of.gate, Severity::Critical, now, Fact::OriginDown { failed, calls });
         let next_probe = now.saturating_add(nanos(self.settings.probe_every));
         let outage = Outage { since: now, next_probe, probes_out: 0, last_failure: now, failed, calls, event };
         state.outage = Some(outage);
         self.open.store(true, Relaxed);
         Turn::Opened
+    }
+
+    /// Whether so much has failed within the window that the origin is to be given up.
+    ///
+    /// A gate of few permits before an origin that hangs sees few loads end, so their number alone would never do. What
+    /// it sees is where its permits were: half of them, or one at least, for the whole window (of which the cells show
+    /// nine tenths at least) with loads that failed.
+    fn proves(&self, seen: Cell, permits: u64) -> bool {
+        let window = nanos(self.settings.window);
+        let much = (window.saturating_mul(permits) / 2).max(window / CELLS as u64 * (CELLS as u64 - 1));
+        let enough = seen.calls >= self.settings.at_least || seen.lost_ns >= much;
+        enough && (seen.failed as f64) >= self.settings.ratio * seen.calls as f64
     }
 
     fn close(&self, state: &mut State, gate: &str, now: Moment) {
@@ -202,21 +221,31 @@ struct Cell {
     step: u64,
     calls: u64,
     failed: u64,
+    /// How long the failed ones held their permits; none counts for longer than the window.
+    lost_ns: u64,
 }
 
 impl Window {
-    fn count(&mut self, step: u64, health: Health) {
+    fn count(&mut self, step: u64, health: Health, held_ns: u64) {
         let cell = &mut self.0[usize::try_from(step % CELLS as u64).unwrap_or(0)];
         if cell.step != step {
             *cell = Cell { step, ..Cell::default() };
         }
         cell.calls += 1;
-        cell.failed += u64::from(health == Health::Bad);
+        if health == Health::Bad {
+            cell.failed += 1;
+            cell.lost_ns = cell.lost_ns.saturating_add(held_ns);
+        }
     }
 
-    fn sums(&self, step: u64) -> (u64, u64) {
+    fn sums(&self, step: u64) -> Cell {
         let fresh = self.0.iter().filter(|cell| step.saturating_sub(cell.step) < CELLS as u64);
-        fresh.fold((0, 0), |(calls, failed), cell| (calls + cell.calls, failed + cell.failed))
+        fresh.fold(Cell { step, ..Cell::default() }, |sum, cell| Cell {
+            step,
+            calls: sum.calls + cell.calls,
+            failed: sum.failed + cell.failed,
+            lost_ns: sum.lost_ns.saturating_add(cell.lost_ns),
+        })
     }
 }
 

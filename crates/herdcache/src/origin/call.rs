@@ -86,6 +86,16 @@ pub(crate) enum Ticket {
     Free(Option<Unlimited>),
 }
 
+impl Ticket {
+    /// There will be no call.
+    pub(crate) fn unused(self) {
+        match self {
+            Self::Permit { permit } => permit.unused(),
+            Self::Parent { .. } | Self::Free(_) => {}
+        }
+    }
+}
+
 /// A part of a call; the call ends when its last part is dropped.
 pub(crate) struct Part(pub(super) Arc<Call>);
 
