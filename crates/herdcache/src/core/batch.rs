@@ -3,7 +3,7 @@
 //! Each flight keeps its own row, deadline, doom and end; what they share is the call with its permit, its
 //! task and its watch. The reply is taken apart here, and each flight settles its part as if it had flown alone.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-use herdfeed::{FlightEnd, OriginResult};
+use herdfeed::{DiscardReason, FlightEnd, OriginResult};
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
@@ -65,9 +65,9 @@ where
 {
     let most = origin.max_batch();
     let mut keys = HashSet::with_hasher(FixedState::default());
-    // S6: a call takes one place in the queue, which is its group's.
-    let mut chunks: Vec<(Option<u64>, Vec<_>)> = Vec::new();
-    let mut alone = Vec::new();
+    let (mut chunks, mut alone) = (Vec::new(), Vec::new());
+    // S6: a call takes one place in the queue, which is its group's. The last chunk of each group.
+    let mut last = HashMap::with_hasher(FixedState::default());
     for led in led {
         let Some(flight) = &led.flight else { continue };
         // L2: what has to wait for older loads of its key holds up nobody else. Without single-flight a key may
@@ -77,13 +77,15 @@ where
             continue;
         }
         let group = flight.group.map(|group| group.id);
-        let last = chunks.iter_mut().rev().find(|(of, _)| *of == group);
-        match last.filter(|(_, chunk)| chunk.len() < most) {
-            Some((_, chunk)) => chunk.push(led),
-            None => chunks.push((group, vec![led])),
+        let chunk = last.get(&group).and_then(|place: &usize| chunks.get_mut(*place));
+        if let Some(chunk) = chunk.filter(|chunk: &&mut Vec<_>| chunk.len() < most) {
+            chunk.push(led);
+            continue;
         }
+        last.insert(group, chunks.len());
+        chunks.push(vec![led]);
     }
-    for (_, chunk) in chunks {
+    for chunk in chunks {
         fly(chunk, origin);
     }
     // After the calls, so that of two loads of one key the one that was opened first begins first.
@@ -184,6 +186,12 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     fn begin(&self, ticket: Ticket, now: Moment) -> Part {
         let limits = self.pilots.iter().map(|pilot| pilot.set_out(now));
         let first = limits.min().unwrap_or(now);
+        // O1: protection would have spared the call if it had spared each of its flights.
+        let one = self.flights().find(|flight| flight.spared().is_none()).or(self.flights().next());
+        let ticket = match one {
+            Some(flight) => self.core.call_without(flight, &self.call, ticket),
+            None => ticket,
+        };
         self.call.begin(ticket, now, first)
     }
 
@@ -199,7 +207,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         polled.unwrap_or_else(|panic| Poll::Ready(Err(panicked(&*panic))))
     }
 
-    /// Finds each flight its part of the reply. What was not asked for, or comes twice, is left over.
+    /// Finds each flight its part of the reply. What was not asked for, or comes twice, is left over and counted.
     fn sort(&self, reply: Vec<(K, Loaded<V>)>) -> Vec<Option<Loaded<V>>> {
         let mut places = HashTable::with_capacity(self.pilots.len());
         let hash = |place: &usize| self.pilots[*place].flight.hash;
@@ -207,8 +215,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let mut sorted: Vec<_> = self.pilots.iter().map(|_| None).collect();
         for (key, loaded) in reply {
             let place = places.find(self.core.hash(&key), |place| self.pilots[*place].flight.key == key);
-            if let Some(empty @ None) = place.and_then(|place| sorted.get_mut(*place)) {
-                *empty = Some(loaded);
+            match place.and_then(|place| sorted.get_mut(*place)) {
+                Some(empty @ None) => *empty = Some(loaded),
+                Some(Some(_)) | None => self.core.account.discards.add(DiscardReason::NotAsked),
             }
         }
         sorted
