@@ -6,6 +6,7 @@
 //! are not known here. A waiter is woken outside the lock.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
@@ -144,10 +145,10 @@ impl Queue {
                 next
             };
             let Some(next) = next else { return };
-            // Outside the lock: this wakes a task. One that has left gives the permit back, for the next.
-            returned = match next.send(Ok(Slot(Some(Arc::clone(self))))) {
-                Ok(()) => 0,
-                Err(unwanted) => {
+            // One that has left gives the permit back, for the next.
+            returned = match tell(next, Ok(Slot(Some(Arc::clone(self))))) {
+                None => 0,
+                Some(unwanted) => {
                     // Counted back above; its own drop would come here once more for each that has left.
                     if let Ok(mut slot) = unwanted {
                         slot.0 = None;
@@ -181,7 +182,7 @@ impl Queue {
         };
         for waiter in lines.into_values().flat_map(|line| line.waiters.into_values()) {
             // Whoever has left meanwhile needs no answer.
-            let _ = waiter.send(Err(reason));
+            let _ = tell(waiter, Err(reason));
         }
     }
 
@@ -199,6 +200,12 @@ impl Queue {
     pub(super) fn was_full(&self) -> bool {
         self.was_full.swap(false, Relaxed)
     }
+}
+
+/// Answers one who waits; gives the answer back if there is nobody. Outside the lock: it wakes whoever waits, which is
+/// foreign code. If that panics, it is no concern of the load that gave its permit back.
+fn tell(waiter: oneshot::Sender<Answer>, answer: Answer) -> Option<Answer> {
+    catch_unwind(AssertUnwindSafe(|| waiter.send(answer).err())).unwrap_or(None)
 }
 
 impl State {
