@@ -286,6 +286,19 @@ async fn u1_it_waits_for_flights_and_permits() {
     assert_quiet(&shop.snapshot());
 }
 
+/// U1, L7: no more keys are taken than there is room for, however many come; a gate without a share warms nothing.
+#[tokio::test(start_paused = true)]
+async fn u1_an_iterator_without_end_is_cut_at_the_capacity() {
+    let (shop, stock) = shop(settings("endless", &Gate::new(64)).capacity(100), ms(1));
+    let warm = shop.warm_up(0..).await;
+    assert_eq!((warm.total, warm.loaded, warm.more, stock.warm.started()), (100, 100, true, 100));
+    let warm = shop.warm_up(0..100).await;
+    assert_eq!((warm.total, warm.skipped, warm.more), (100, 100, false));
+    let gate = Gate::builder(4).warm_up_permits(0).build().unwrap();
+    let none = self::shop(settings("no-share", &gate), ms(1)).0.warm_up([1, 2]).await;
+    assert_eq!((none.total, none.left), (2, 2));
+}
+
 /// U1: on a runtime with several threads, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn u1_it_runs_on_many_threads() {
