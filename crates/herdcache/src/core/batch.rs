@@ -70,6 +70,10 @@ where
     let mut last = HashMap::with_hasher(FixedState::default());
     for led in led {
         let Some(flight) = &led.flight else { continue };
+        // X1: a shutdown has landed it already; dropped, it leaves the table.
+        if flight.has_ended() {
+            continue;
+        }
         // L2: what has to wait for older loads of its key holds up nobody else. Without single-flight a key may
         // come twice, and a call names each of its keys once.
         if most < 2 || flight.is_held() || !keys.insert(flight.hash) {
