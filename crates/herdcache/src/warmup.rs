@@ -35,7 +35,8 @@ use run::Run;
 ///   is got used to.)
 /// - half of the round's loads failed, or one ran into a timeout.
 ///
-/// Callers' waits are looked at every 100 ms also within a round. A load that finds no permit waits for the next look.
+/// Callers' waits are looked at every 100 ms also within a round. A load that finds no permit waits for the next look, or
+/// until another warm-up gives one back.
 ///
 /// **Keys.** What is present, even if stale, or under way already is skipped without a load. A key that cools after a
 /// failed load is left alone and counts as failed. Each key is tried once; failures end nothing.
@@ -44,8 +45,8 @@ use run::Run;
 /// let it go on by itself. A cache that is shut down ends it, too, with keys left, and so does what it could load
 /// nothing with: a runtime without timers, a gate without a share for warm-ups.
 ///
-/// **Several at once** behind one gate share its warm-up permits as they come: the one that holds them goes on, and
-/// another may have to wait until it is done.
+/// **Several at once** behind one gate take turns at its warm-up permits: one that found none goes before one that has
+/// just given one back.
 ///
 /// The snapshot shows the progress of all warm-ups of a cache as `warmup`.
 #[must_use = "nothing is loaded until it is awaited or spawned"]

@@ -18,13 +18,13 @@ pub(crate) struct Permit {
     since: Moment,
     /// Whether it is known how its load ended.
     told: AtomicBool,
-    // Dropped after the count went down, so that a permit is never counted twice.
-    _slot: Slot,
+    /// `None` once given back: after the count went down, so that a permit is never counted twice.
+    slot: Option<Slot>,
 }
 
 impl Permit {
     pub(super) fn new(gate: Gate, slot: Slot, (class, role): (PermitClass, Role), since: Moment) -> Self {
-        Self { gate, class, role, since, told: AtomicBool::new(false), _slot: slot }
+        Self { gate, class, role, since, told: AtomicBool::new(false), slot: Some(slot) }
     }
 
     /// The duty to tell the gate how the load ended; once. It may be told without holding what holds the permit.
@@ -61,6 +61,10 @@ impl Drop for Permit {
         // G5: given up without a word. Of interest only if it was to find out something.
         if let (Role::Probe, Some(report)) = (self.role, self.report()) {
             report.tell(Health::Unknown);
+        }
+        drop(self.slot.take());
+        if self.class == PermitClass::Warmup {
+            inner.turns.free.notify_one();
         }
     }
 }
