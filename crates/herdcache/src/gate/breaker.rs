@@ -4,7 +4,7 @@
 //! full timeout first. Here one window is kept for all loads of the gate. It learns
 //! of a load when its result is known, also if its work goes on.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use herdfeed::{CircuitState, Event, Fact, FailFastConfig, Severity};
@@ -50,8 +50,9 @@ pub(super) struct Of<'a> {
 /// The circuit of one gate.
 pub(super) struct Breaker {
     settings: FailFast,
-    /// Whether `state` holds an outage, so that a healthy gate takes no lock to enter.
-    open: AtomicBool,
+    /// When the next probe may go; 0 without an outage. Written under the lock and read without it: neither a healthy
+    /// gate nor those whom a shut one turns away, every stale answer's refresh among them (F3), wait for each other.
+    next_probe: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -65,7 +66,6 @@ struct State {
 
 struct Outage {
     since: Moment,
-    next_probe: Moment,
     probes_out: u64,
     last_failure: Moment,
     failed: u64,
@@ -75,35 +75,42 @@ struct Outage {
 
 impl Breaker {
     pub(super) fn new(settings: FailFast) -> Self {
-        Self { settings, open: AtomicBool::new(false), state: Mutex::default() }
+        Self { settings, next_probe: AtomicU64::new(0), state: Mutex::default() }
     }
 
     /// Whether a load may pass, and as what; `None` if it is refused.
     pub(super) fn admit(&self, now: Moment) -> Option<Role> {
-        if !self.open.load(Relaxed) {
-            return Some(Role::Load);
+        match self.next_probe.load(Relaxed) {
+            0 => return Some(Role::Load),
+            next if now < next => return None,
+            _ => {}
         }
         let mut state = self.state.lock();
         let Some(outage) = &mut state.outage else { return Some(Role::Load) };
-        if now < outage.next_probe {
+        if now < self.next_probe.load(Relaxed) {
             return None;
         }
         // Whether or not an earlier probe still hangs: it began when the origin was dead.
-        outage.next_probe = now.saturating_add(nanos(self.settings.probe_every));
+        self.probe_next(now);
         outage.probes_out += 1;
         Some(Role::Probe)
     }
 
     /// Whether nobody may pass now.
     pub(super) fn is_shut(&self, now: Moment) -> bool {
-        self.open.load(Relaxed) && self.state.lock().outage.as_ref().is_some_and(|outage| now < outage.next_probe)
+        now < self.next_probe.load(Relaxed)
+    }
+
+    /// Under the lock: another probe may go when it is time again.
+    fn probe_next(&self, now: Moment) {
+        self.next_probe.store(now.saturating_add(nanos(self.settings.probe_every)), Relaxed);
     }
 
     /// A probe found no permit: the next who comes is the probe.
     pub(super) fn not_sent(&self, now: Moment) {
         if let Some(outage) = &mut self.state.lock().outage {
             outage.probes_out = outage.probes_out.saturating_sub(1);
-            outage.next_probe = now;
+            self.next_probe.store(now, Relaxed);
         }
     }
 
@@ -129,10 +136,8 @@ impl Breaker {
         }
         let Cell { calls, failed, .. } = seen;
         let event = events::tell(of.gate, Severity::Critical, now, Fact::OriginDown { failed, calls });
-        let next_probe = now.saturating_add(nanos(self.settings.probe_every));
-        let outage = Outage { since: now, next_probe, probes_out: 0, last_failure: now, failed, calls, event };
-        state.outage = Some(outage);
-        self.open.store(true, Relaxed);
+        state.outage = Some(Outage { since: now, probes_out: 0, last_failure: now, failed, calls, event });
+        self.probe_next(now);
         Turn::Opened
     }
 
@@ -150,7 +155,7 @@ impl Breaker {
 
     fn close(&self, state: &mut State, gate: &str, now: Moment) {
         let since = state.outage.take().map_or(now, |outage| outage.since);
-        self.open.store(false, Relaxed);
+        self.next_probe.store(0, Relaxed);
         (state.window, state.healed) = (Window::default(), now);
         let duration_us = now.saturating_sub(since) / 1_000;
         events::tell(gate, Severity::Info, now, Fact::OriginUp { duration_us });
@@ -158,8 +163,8 @@ impl Breaker {
 
     /// Time until the next probe; `None` while loads pass.
     pub(super) fn retry_in(&self, now: Moment) -> Option<Duration> {
-        let state = self.state.lock();
-        let left = state.outage.as_ref()?.next_probe.saturating_sub(now);
+        let next = self.next_probe.load(Relaxed);
+        let left = (next > 0).then(|| next.saturating_sub(now))?;
         Some(Duration::from_nanos(left).max(Duration::from_millis(1)))
     }
 

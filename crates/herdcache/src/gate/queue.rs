@@ -113,8 +113,11 @@ impl Queue {
         Entry::Waits(Waiter { queue: Arc::clone(self), group: id, number, answer })
     }
 
-    /// A permit, if one is free and nobody waits.
+    /// A permit, if one is free and nobody waits. F3: where somebody does, that is known without the lock.
     pub(super) fn try_enter(self: &Arc<Self>) -> Option<Slot> {
+        if self.waiting() > 0 {
+            return None;
+        }
         let taken = self.take(&mut self.state.lock());
         taken.then(|| Slot(Some(Arc::clone(self))))
     }
