@@ -24,7 +24,7 @@ use crate::flight::{Flight, Landing, Leash, Serves};
 use crate::gate::Place;
 use crate::key::Key;
 use crate::loaded::{Loaded, What};
-use crate::origin::call::{self, Call, Errands, Part, Ticket, Within, may_poll_in_place};
+use crate::origin::call::{self, Call, Part, Ticket, Within, may_poll_in_place};
 use crate::origin::{AnyOrigin, BatchFuture};
 use crate::runtime;
 use crate::store::Store;
@@ -136,11 +136,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     fn of(mut chunk: Vec<Led<K, V, E, S>>) -> Option<Self> {
         let core = Arc::clone(&chunk.first()?.core);
         let flights = || chunk.iter().filter_map(|led| led.flight.as_ref());
-        let errands = flights().map(|flight| core.errand(flight.hash)).collect();
         // The call has one limit to tell its loader: that of the flight which must be over first.
         let deadline = flights().map(|flight| flight.deadline).min()?;
         let (gate, above) = (core.gate.address(), call::current());
-        let call = Call::new(Errands::Many(errands), gate, &core.account, deadline, above);
+        let call = Call::new(gate, &core.account, deadline, above);
         let flights = chunk.iter_mut().filter_map(|led| led.flight.take());
         let pilots = flights.map(|flight| core.pilot_on(flight, Arc::clone(&call))).collect();
         Some(Self { core, pilots, call })

@@ -24,7 +24,7 @@ use crate::flight::{Flight, Landing};
 use crate::gate::{Admission, Place};
 use crate::key::Key;
 use crate::loaded::{Loaded, What};
-use crate::origin::call::{self, Call, Errands, Part, Ticket, Within, may_poll_in_place};
+use crate::origin::call::{self, Call, Part, Ticket, Within, may_poll_in_place};
 use crate::origin::{LoadContext, LoadFuture};
 use crate::runtime;
 use crate::store::Store;
@@ -80,8 +80,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         flight: &Arc<Flight<K, V, E>>,
         above: Option<Arc<Call>>,
     ) -> Pilot<K, V, E, S> {
-        let errand = Errands::One(self.errand(flight.hash));
-        let call = Call::new(errand, self.gate.address(), &self.account, flight.deadline, above);
+        let call = Call::new(self.gate.address(), &self.account, flight.deadline, above);
         self.pilot_on(Arc::clone(flight), call)
     }
 
