@@ -171,6 +171,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     fn fly_in_place(self, ticket: Ticket, now: Moment, origin: &Arc<dyn AnyOrigin<K, V, E>>) {
         let part = self.begin(ticket, now);
+        self.flights().for_each(|flight| self.core.watch_for_the_early(flight));
         let mut load = match self.make(origin) {
             Ok(load) => load,
             Err(failure) => return self.finish(Err(failure), None, part),

@@ -131,6 +131,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     fn fly_in_place(self, ticket: Ticket, now: Moment, start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>) {
         let part = self.begin(ticket, now);
+        self.core.watch_for_the_early(&self.flight);
         let mut load = match self.make(start) {
             Ok(load) => load,
             Err(failure) => return self.land_failure(failure, part),
