@@ -10,6 +10,7 @@ mod landing;
 pub(crate) mod table;
 mod waiters;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -219,7 +220,8 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
         self.set_stage(Stage::Landed);
         let wakers = self.waiters.lock().take();
         for waker in wakers {
-            waker.wake();
+            // S2: foreign code. One that panics must not let the others sleep for ever.
+            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
         }
         let crew = std::mem::take(&mut self.crew.lock().serving);
         crew.into_iter().for_each(Serves::dismiss);

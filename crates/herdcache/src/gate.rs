@@ -22,7 +22,7 @@ use crate::account::{AtomicHistogram, Counters, Peak};
 use crate::clock::{self, Moment};
 use crate::group::Group;
 use crate::registry::{self, ObservedGate};
-use crate::sync::Mutex;
+use crate::sync::{Mutex, Notify};
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 pub use acquire::{GatePermit, Rejected};
@@ -71,6 +71,17 @@ pub(crate) struct Inner {
     conditions: conditions::GateConditions,
     breaker: Option<Breaker>,
     adaptive: Option<Mutex<Adaptive>>,
+    /// U1: how warm-ups take turns.
+    pub(crate) turns: WarmUpTurns,
+}
+
+/// U1: what warm-ups behind one gate tell each other, so that the one that holds the permits does not keep them.
+#[derive(Debug, Default)]
+pub(crate) struct WarmUpTurns {
+    /// Told of each permit that one of them gives back: the one that waits longest.
+    pub(crate) free: Notify,
+    /// How often one of them has found no permit.
+    pub(crate) denied: AtomicU64,
 }
 
 #[derive(Clone, Debug)]
@@ -131,6 +142,7 @@ impl Gate {
             held_ns: AtomicU64::new(0),
             law_violations: AtomicU64::new(0),
             conditions: conditions::GateConditions::default(),
+            turns: WarmUpTurns::default(),
         };
         Self(registry::add_gate(name, |name| Arc::new(build(name))))
     }

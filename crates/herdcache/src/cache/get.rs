@@ -162,7 +162,6 @@ where
     /// F3: a stale value is answered at once; its refresh waits for nothing of this caller.
     fn stale(&mut self, (entry, bounds): Older<V>, policy: Policy, now: Moment) -> Poll<Got<V, E>> {
         let shard = self.core.sample(self.key, || Seen::Stale, now);
-        self.core.account.quick(shard, Quick::Stale);
         let stored = Stored::Value(Arc::clone(&entry));
         let reason = match self.load.take() {
             Some(load) => {
@@ -171,6 +170,8 @@ where
             }
             None => StaleReason::Revalidating,
         };
+        // L1: both at once, after what may panic: the application's code names the key's group and clones the key.
+        self.core.account.quick(shard, Quick::Stale);
         self.core.count_stale(self.key, &entry.stamps, bounds, reason, now);
         Poll::Ready(Ok(Some(Answer::new(entry, Outcome::Stale, now))))
     }

@@ -30,9 +30,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> ReadThrough<K, 
     /// that is named twice is asked for twice and loaded once. Keys that another caller is loading are waited for
     /// like any other's. The rest is loaded in chunks of [`Origin::MAX_BATCH`](crate::Origin::MAX_BATCH) keys, each
     /// by one call of [`Origin::load_many`](crate::Origin::load_many) under one permit; keys of different groups
-    /// ([`Builder::group_share`](crate::Builder::group_share)) are never in one call. **An origin without a batch
-    /// call loads each key by itself**, so at most as many keys as its gate has permits and places in the queue can
-    /// be loaded by one call; the others are rejected.
+    /// ([`Builder::group_share`](crate::Builder::group_share)) are never in one call. All of its calls come to the gate
+    /// at once: **no more can be made than the gate has permits and places in its queue**, the keys of the others are
+    /// rejected (with 8 permits, a queue of 32 and 100 keys a call: those beyond 4,000), and so are other callers
+    /// meanwhile. An origin without a batch call loads each key by itself: there it is that many keys.
     ///
     /// The refresh of a stale key is a load of its own. The handle's wait timeout counts once for the whole call.
     ///

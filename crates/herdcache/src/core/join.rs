@@ -92,7 +92,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if self.is_closed() {
             return Some(Turn::Closed);
         }
-        if call::is_within(self.errand(want.hash)) {
+        if call::is_any() && shard.any_call(want.hash, want.key, call::is_within) {
             return Some(Turn::Reentrant);
         }
         if !want.policy.has(Measure::SingleFlight) {

@@ -14,6 +14,7 @@ use crate::flight::{Flight, Landing};
 use crate::graveyard::Vigil;
 use crate::herd::Landed;
 use crate::key::Key;
+use crate::runtime;
 use crate::store::Store;
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::sync::runtime::Handle;
@@ -131,6 +132,20 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             core.expire(&watched);
         });
         flight.adopt(task.abort_handle());
+    }
+
+    /// S7: the call has begun and is about to be polled in place. Who joined before that found nothing to watch over
+    /// yet, and is not polled again; who comes from now on sees to it.
+    pub(super) fn watch_for_the_early(self: &Arc<Self>, flight: &Arc<Flight<K, V, E>>) {
+        let leader = u64::from(flight.has_leader());
+        if flight.waiting() <= leader {
+            return;
+        }
+        if let Some((runtime, _)) = runtime::with_timers() {
+            if flight.claim_watch() {
+                self.watch(flight, &runtime);
+            }
+        }
     }
 
     /// L2: lets a held flight begin if fewer than two older loads of its key run.

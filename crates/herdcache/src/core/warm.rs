@@ -26,8 +26,10 @@ pub(crate) enum Warming<K, V: Send + Sync + 'static, E> {
     Present,
     /// E1: it cools after a failure.
     Cooling,
-    /// No permit of the share is free, or the cache has its largest number of flights: to be tried again.
-    Busy,
+    /// No permit of the share is free: to be tried again.
+    NoPermit,
+    /// The cache, or the key's group, has as many flights as it may have: to be tried again.
+    Full,
     /// The cache was shut down.
     Closed,
 }
@@ -56,7 +58,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         } else {
             Some(Ticket::Free(None))
         };
-        let Some(ticket) = ticket else { return Warming::Busy };
+        let Some(ticket) = ticket else { return Warming::NoPermit };
         match self.open_warm(key, hash, now) {
             Ok(pilot) => {
                 let flight = Arc::clone(&pilot.flight);
@@ -64,7 +66,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 pilot.fly_behind(ticket, start);
                 Warming::Flying(flight)
             }
-            Err(other) => other,
+            Err(other) => {
+                ticket.unused();
+                other
+            }
         }
     }
 
@@ -72,7 +77,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     fn open_warm(self: &Arc<Self>, key: &K, hash: u64, now: Moment) -> Opened<K, V, E, S> {
         let (policy, trigger, owned) = (self.measures.read(), FlightTrigger::Warmup, key.clone());
         let group = self.group(&owned, policy);
-        let Ok(place) = self.table.reserve(self.settings.max_flights, group) else { return Err(Warming::Busy) };
+        let Ok(place) = self.table.reserve(self.settings.max_flights, group) else { return Err(Warming::Full) };
         let flight = self.flight(owned, (hash, group), (trigger, None), policy, now);
         {
             let _vigil = Vigil::open();

@@ -21,6 +21,7 @@ use crate::cooling::{Cooling, Windows};
 use crate::graveyard::Vigil;
 use crate::group::Group;
 use crate::herd::Crowd;
+use crate::origin::call::Call;
 use crate::sync::atomic::AtomicUsize;
 use crate::sync::atomic::Ordering::{Relaxed, SeqCst};
 use crate::sync::{Mutex, MutexGuard};
@@ -155,6 +156,15 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
             |flight: &Shared<K, V, E>| matches!(flight.fate.doomed(), Some(Doom::Invalidated | Doom::NewerWrite));
         let shared = |flight: &Shared<K, V, E>| !flight.has_ended() && flight.spared().is_none() && !superseded(flight);
         self.row(hash, key).is_some_and(|row| row.current.iter().chain(&row.beside).any(shared))
+    }
+
+    /// S5: whether one of the calls that load this very key `is` so.
+    pub(crate) fn any_call<Q: Eq + ?Sized>(&self, hash: u64, key: &Q, is: impl Fn(&Arc<Call>) -> bool) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        let Some(row) = self.row(hash, key) else { return false };
+        row.current.iter().chain(&row.beside).filter_map(|flight| flight.call()).any(is)
     }
 
     /// Loads of the key of this hash in progress, joined or not.

@@ -19,7 +19,8 @@ pub struct GatePermit(Permit);
 pub struct Rejected {
     /// The exact reason.
     pub reason: RejectReason,
-    /// When a retry has a fair chance: an estimate from the queue and the mean time for which permits are held.
+    /// When a retry has a fair chance: an estimate from the queue and the mean time for which permits are held, 100 ms
+    /// to 10 s; with `origin_down`, the time until the next probe.
     pub retry_in: Duration,
 }
 
