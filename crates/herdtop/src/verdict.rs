@@ -37,7 +37,7 @@ pub fn findings(world: &World, now: Now) -> Vec<Finding> {
             found.extend(failing::judge(&scene, &found));
             found.extend(counters::judge(&scene, &found));
             found.extend(loads::judge(&scene, &found));
-            found.extend(origin::silence(&scene));
+            found.extend(origin::silence(&scene, &found));
         }
     }
     found.extend(counters::capacity(world));
