@@ -146,8 +146,8 @@ fn dry(scene: &Scene<'_>) -> Option<Dry> {
     if let Some(streak) = pulse.streak {
         let lasts_us = told_us.saturating_sub(streak.since_us);
         // While no load succeeds a refusal comes of that, too. The last seconds show it before ten do.
-        let touched = |window: Option<CacheWindow>| window.map_or(0.0, |window| Shielded::of(&window).touched());
-        let is_asked = touched(scene.window()).max(touched(scene.lately())) >= TOUCHED_PART;
+        let part = |window: Option<CacheWindow>| window.map_or(0.0, |window| Shielded::of(&window).touched());
+        let is_asked = part(scene.window()).max(part(scene.lately())) >= TOUCHED_PART;
         let is_proved = streak.failed >= STREAK || (lasts_us >= STREAK_US && is_asked);
         let touches = if is_asked { Touches::Requests } else { Touches::Nobody };
         return is_proved.then_some(Dry { for_us: lasts_us.saturating_add(late_us), touches });
