@@ -103,3 +103,27 @@ fn an_origin_that_is_asked_nothing_is_no_alarm() {
         assert!(over.what.ends_with(" before, not now"), "{}", over.what);
     }
 }
+
+/// It has healed, and then the traffic ends: the alarm does not come back because nobody asks any more.
+#[test]
+fn an_origin_that_has_healed_stays_so_when_nobody_asks() {
+    let mut script = one();
+    let with = |snapshot: &mut Snapshot| {
+        snapshot.caches[0].conditions = vec![condition(Warn, "users", Fact::OriginFailing { ratio: 0.9, calls: 295 })];
+    };
+    script.pass(4, |snapshot| {
+        everyday(snapshot);
+        snapshot.caches[0].origin_results[OriginResult::Error] += 90;
+        with(snapshot);
+    });
+    assert_eq!(told(&script)[0], (Kind::OriginFailing, Warn));
+    script.pass(10, |snapshot| {
+        everyday(snapshot);
+        with(snapshot);
+    });
+    for quarter in 1..12 {
+        script.pass(1, with);
+        assert_eq!(told(&script), [(Kind::OriginFailing, Info)], "{quarter}");
+    }
+    assert_eq!(of(&script, Kind::OriginFailing).unwrap().what, "last failure 5s ago");
+}

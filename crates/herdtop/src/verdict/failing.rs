@@ -31,14 +31,20 @@ pub(super) fn condition(scene: &Scene<'_>, base: Finding, ratio: f64, calls: u64
         return Finding { severity: base.severity.max(dry.hurt(scene)), ..base.what(dry.what(scene), calls) };
     }
     let of_ten = format!("{} of {} calls in 10s", percent(ratio), number(calls));
+    let last_failure = scene.pulse().and_then(|pulse| pulse.bad_calls.moved_ago_us(scene.told_us()));
+    let last_failure = last_failure.map(|ago| format!("last failure {} ago", seconds(ago)));
     let Some(results) = scene.lately().map(|lately| lately.origin_results).filter(|results| results.total() > 0) else {
-        return base.what(of_ten, calls);
+        // Nobody has asked since: what was seen last counts.
+        let has_healed = scene.pulse().is_some_and(|pulse| pulse.streak.is_none());
+        return match last_failure.filter(|_| has_healed) {
+            Some(ago) => base.what(ago, 0).eased(),
+            None => base.what(of_ten, calls),
+        };
     };
     let (bad, all) = (bad(&results), results.total());
     let part = bad as f64 / all as f64;
-    let beat = scene.pulse().map(|pulse| pulse.bad_calls);
-    match beat.filter(|_| bad == 0).and_then(|beat| beat.moved_ago_us(scene.told_us())) {
-        Some(ago) => base.what(format!("last failure {} ago", seconds(ago)), 0).eased(),
+    match last_failure.filter(|_| bad == 0) {
+        Some(ago) => base.what(ago, 0).eased(),
         None if bad == 0 => base.what(of_ten, 0).over(None),
         None if part < thresholds::FAILING_RATIO => {
             base.what(format!("healing: {} of {} calls in 2s", percent(part), number(all)), bad).eased()
