@@ -156,7 +156,14 @@ fn dry(scene: &Scene<'_>) -> Option<Dry> {
         let is_asked = part(scene.window()).max(part(scene.lately())) >= TOUCHED_PART;
         let is_proved = streak.failed >= STREAK || (lasts_us >= STREAK_US && is_asked);
         let touches = if is_asked { Touches::Requests } else { Touches::Nobody };
-        return is_proved.then_some(Dry { for_us: lasts_us.saturating_add(late_us), touches });
+        // Calls that hang are seen to fail only when they are cut: they brought nothing all the time before.
+        let hung_us = match worst_end(scene) {
+            Some(OriginResult::Timeout) => scene.origin_timeout_us().unwrap_or(0),
+            _ => 0,
+        };
+        let quiet_us = pulse.good_calls.still_us(told_us).max(lasts_us);
+        let for_us = lasts_us.saturating_add(hung_us).min(quiet_us).saturating_add(late_us);
+        return is_proved.then_some(Dry { for_us, touches });
     }
     // Attached while it fails: cooling keeps loads away, and callers are answered in their place.
     let good = pulse.good_calls;
