@@ -222,7 +222,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     ///
     /// For measuring before protection is switched on, or when the cache itself is under
     /// suspicion. Every miss loads, nothing is coalesced or limited, failures are not shared.
-    /// Snapshot and screen say `observe`.
+    /// Snapshot and screen say `observe`. It holds for the life of the cache: protection is switched on by building
+    /// the cache without it, at the next start.
     ///
     /// The snapshot's [`saved`](herdfeed::Saved) estimates what protection would have done with the same requests:
     ///

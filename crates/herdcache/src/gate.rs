@@ -16,7 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use herdfeed::{Event, GateConfig, GateSnapshot, OriginResult, PermitClass, PermitResult, RejectReason};
+use herdfeed::{Event, GateConfig, GateSnapshot, OriginResult, PermitClass, PermitResult, RejectReason, Tally};
 
 use crate::account::{AtomicHistogram, Counters, Peak};
 use crate::clock::{self, Moment};
@@ -286,6 +286,16 @@ impl Inner {
         (share as u64 * self.queue.limit() as u64).div_ceil(self.settings.permits as u64)
     }
 
+    /// Permits that are out. Those that were handed to loads whose tasks have not run yet are theirs already: on a busy
+    /// runtime these can be most of them, and a gate that showed them as free would look idle beside a full queue.
+    fn out(&self) -> Tally<PermitClass> {
+        let mut out = self.in_use.read();
+        let background = out[PermitClass::Refresh].saturating_add(out[PermitClass::Warmup]);
+        let foreground = (self.queue.out() as u64).saturating_sub(background);
+        out[PermitClass::Foreground] = out[PermitClass::Foreground].max(foreground);
+        out
+    }
+
     /// What has started and not ended, with its latest figures.
     fn active(&self) -> Vec<Event> {
         let down = self.breaker.as_ref().and_then(Breaker::active);
@@ -319,7 +329,7 @@ impl ObservedGate for Inner {
         GateSnapshot {
             name: self.name.clone(),
             limit: self.queue.limit() as u64,
-            in_use: self.in_use.read(),
+            in_use: self.out(),
             pending: self.queue.waiting() as u64,
             queue: self.settings.queue as u64,
             granted: self.granted.read(),

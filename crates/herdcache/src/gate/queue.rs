@@ -193,6 +193,11 @@ impl Queue {
         self.waiting.load(Relaxed)
     }
 
+    /// Permits that are out, those included that are on their way to somebody who waits.
+    pub(super) fn out(&self) -> usize {
+        self.state.lock().out
+    }
+
     /// The limit in force.
     pub(super) fn limit(&self) -> usize {
         self.limit.load(Relaxed)
