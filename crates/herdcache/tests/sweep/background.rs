@@ -51,9 +51,9 @@ async fn u1_l6_a_warm_up_without_a_permit_is_cut_everywhere() {
 async fn u1_x1_a_warm_up_of_a_cache_that_closes_is_cut_everywhere() {
     sweep_both(3, async |what| {
         let world = World::new(what, gate(4, 4));
-        let (items, closed) = (world.items.clone(), world.clone());
+        let (items, beside) = (world.items.clone(), world.clone());
         let closes = does(move || {
-            closed.close();
+            beside.close();
             tokio::spawn(async move { items.shutdown(ms(50)).await });
         });
         warms(&world, [1, 2, 3]).then([Thing::Turn, closes])
@@ -77,7 +77,7 @@ async fn work(world: &World, hangs: bool) {
     tokio::task::yield_now().await;
     world.items.invalidate(&1);
     // Callers who come before the shutdown.
-    [1, 2].into_iter().for_each(|key| world.ask(key));
+    (1..3).for_each(|key| world.ask(key));
     tokio::task::yield_now().await;
 }
 
@@ -144,9 +144,9 @@ async fn w2_l6_changes_are_cut_everywhere() {
     })
     .await;
     let world = World::new(WhenUnwatched::Finish, gate(4, 4));
-    drop(world.items.insert(7, 70));
+    _ = world.items.insert(7, 70);
     assert_eq!(world.items.peek(&7).as_deref(), Some(&70));
-    drop(world.items.invalidate(&7));
+    _ = world.items.invalidate(&7);
     assert!(world.items.peek(&7).is_none());
 }
 

@@ -72,8 +72,8 @@ async fn as_good_as_new(world: &World) -> Result<(), String> {
     // G5: a gate that is shut lets one through to find out.
     probe(world, QUICK).await?;
     let before = world.gate.snapshot();
-    let places = (before.limit + before.queue) as usize;
-    let asked: Vec<_> = (0..=places).map(|nth| tokio::spawn(probing(world, QUICK + 1 + nth as u64))).collect();
+    let places = before.limit + before.queue;
+    let asked: Vec<_> = (0..=places).map(|nth| tokio::spawn(probing(world, QUICK + 1 + nth))).collect();
     let mut refused = 0;
     for asked in asked {
         match asked.await.map_err(|died| died.to_string())? {

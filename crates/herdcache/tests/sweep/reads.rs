@@ -156,7 +156,7 @@ async fn w2_l6_a_read_that_an_invalidation_overtakes_is_cut_everywhere() {
     sweep_both(6, async |what: WhenUnwatched| {
         let world = World::new(what, gate(4, 4));
         let (items, again) = (world.items.clone(), world.clone());
-        let changes = [does(move || drop(items.invalidate(&KEY))), does(move || again.ask(KEY)), Thing::Turn];
+        let changes = [does(move || _ = items.invalidate(&KEY)), does(move || again.ask(KEY)), Thing::Turn];
         reads(&world, KEY).then(company(&world, KEY, Answered::Value)).then(changes)
     })
     .await;

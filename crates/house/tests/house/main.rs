@@ -7,6 +7,7 @@ mod arrows;
 mod budget;
 mod hygiene;
 mod manifests;
+mod proof;
 mod readme;
 mod rooms;
 mod rules;
