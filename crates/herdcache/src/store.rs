@@ -86,7 +86,14 @@ impl<K> Leavings<K> {
     }
 
     /// An entry has left. Told by the store exactly once per entry.
-    pub(crate) fn note<V: Send + Sync + 'static>(&self, hash: u64, stored: &Stored<V>, leaving: Leaving) {
+    ///
+    /// `hash` is the application's code and may panic: it is asked when everything is counted.
+    pub(crate) fn note<V: Send + Sync + 'static>(
+        &self,
+        hash: impl FnOnce() -> u64,
+        stored: &Stored<V>,
+        leaving: Leaving,
+    ) {
         let stamps = stored.stamps();
         let expired = self.in_force.judge(stamps, clock::coarse()) >= Freshness::Reserve;
         let leaving = if stamps.is_superseded() { Leaving::Overwritten } else { leaving };
@@ -105,7 +112,7 @@ impl<K> Leavings<K> {
         // Absences come in floods, and would crowd out why values left.
         let told = matches!(stored, Stored::Value(_)) || cause == RemovalCause::Invalidated;
         if leaving != Leaving::Overwritten && told {
-            self.ghosts.note(hash, cause);
+            self.ghosts.note(hash(), cause);
         }
     }
 }

@@ -186,10 +186,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             self.account.discards.add(reason);
             return self.store.remove(&key);
         }
-        if let Some(tagged) = tagged {
-            tagged.admit(&self.leavings.tags);
-        }
-        self.store.put(key, stored.clone());
+        tagged.map(|tagged| tagged.admit(&self.leavings.tags));
+        // The only handle: a value that is removed at once dies with whoever removes it, not in this caller's hands.
+        self.store.put(key, stored);
     }
 
     /// W1: forgets the key, and every load of it that is in progress.
