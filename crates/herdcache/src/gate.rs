@@ -22,8 +22,8 @@ use crate::account::{AtomicHistogram, Counters, Peak};
 use crate::clock::{self, Moment};
 use crate::group::Group;
 use crate::registry::{self, ObservedGate};
-use crate::sync::{Mutex, Notify};
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use crate::sync::{Mutex, Notify};
 
 pub use acquire::{GatePermit, Rejected};
 use adaptive::{Adaptive, Met};
@@ -249,6 +249,11 @@ impl Gate {
     /// Tells gates apart; the same for every handle of one gate.
     pub(crate) fn address(&self) -> usize {
         Arc::as_ptr(&self.0).addr()
+    }
+
+    /// How many permits are in force.
+    pub(crate) fn limit(&self) -> usize {
+        self.0.queue.limit()
     }
 
     /// How many permits there are.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-use herdfeed::{DiscardReason, FlightEnd, OriginResult};
+use herdfeed::{DiscardReason, FlightEnd, Measure, OriginResult};
 
 use super::fly::{Pass, Pilot, panicked};
 use super::{Core, LocalStore};
@@ -54,6 +54,23 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             claim.with(Landing::Orphaned, FlightEnd::Abandoned).deliver();
         }
     }
+}
+
+/// How many flights of a batch may be on their way at once: as many calls as the gate lets through, one where they run
+/// under the permit of a load that asks.
+pub(crate) fn room<K, V, E, S>(core: &Core<K, V, E, S>, origin: &Arc<dyn AnyOrigin<K, V, E>>) -> usize
+where
+    K: Key,
+    V: Send + Sync + 'static,
+    E: Send + Sync + 'static,
+    S: Store<K, V>,
+{
+    let calls = match (core.measures.read().has(Measure::Permits), call::is_any()) {
+        (false, _) => usize::MAX,
+        (true, true) => 1,
+        (true, false) => core.gate.limit().max(1),
+    };
+    calls.saturating_mul(origin.max_batch().max(1))
 }
 
 /// Flies all of them: in chunks, by one origin call each. Returns when each call is ready, runs by itself or queues.
