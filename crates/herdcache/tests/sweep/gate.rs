@@ -73,6 +73,23 @@ async fn g5_l6_a_query_that_is_a_probe_is_cut_everywhere() {
     .await;
 }
 
+/// G1: a place in the queue is free as soon as the query that had it is gone, long before its turn.
+#[tokio::test(start_paused = true)]
+async fn g1_a_query_that_is_cut_in_the_queue_frees_its_place_at_once() {
+    sweep_both(20, async |what| {
+        let world = World::new(what, gate(1, 1).queue_timeout(ms(40)));
+        world.ask_for(NEVER, Answered::Somehow);
+        tokio::task::yield_now().await;
+        let mut scene = queries(&world);
+        scene.at_once = |world| match world.gate.snapshot().pending {
+            0 => Ok(()),
+            pending => Err(format!("G1: {pending} places of the queue are taken")),
+        };
+        scene
+    })
+    .await;
+}
+
 /// G3, L6: before a gate whose limit moves.
 #[tokio::test(start_paused = true)]
 async fn g3_l6_a_query_of_an_adaptive_gate_is_cut_everywhere() {

@@ -44,6 +44,8 @@ pub(crate) struct Scene {
     pub(crate) reads: Option<u64>,
     /// S5: whether it is polled within a load of another key.
     pub(crate) place: Place,
+    /// What must hold as soon as it has been dropped.
+    pub(crate) at_once: fn(&World) -> Result<(), String>,
 }
 
 /// Where a future is polled.
@@ -92,7 +94,7 @@ const MOST: usize = 600;
 impl Scene {
     pub(crate) fn new(world: &World, swept: impl Future<Output = ()> + Send + 'static) -> Self {
         let (world, swept) = (world.clone(), Box::pin(swept));
-        Self { world, swept, things: VecDeque::new(), reads: Some(0), place: Place::Task }
+        Self { world, swept, things: VecDeque::new(), reads: Some(0), place: Place::Task, at_once: |_| Ok(()) }
     }
 
     /// A scene whose future makes this many requests.
@@ -116,15 +118,18 @@ pub(crate) fn does(act: impl FnOnce() + Send + 'static) -> Thing {
 /// Cuts the future of `scene` everywhere; the first law that is broken, and by which cut.
 pub(crate) async fn sweep(scene: impl AsyncFn() -> Scene) -> Result<Cuts, String> {
     for cut in 0..MOST {
-        let Scene { world, swept, things, reads, place } = scene().await;
+        let Scene { world, swept, things, reads, place, at_once } = scene().await;
         let driving = drive(swept, things, cut);
         let driven = match place {
             Place::Task => driving.await,
             Place::Load => world.within_a_load(driving).await,
         };
         let Driven { polls, end, left } = driven;
-        happen_all(left).await;
         let told = |law: String| format!("cut after {cut} actions, {polls} of them polls: {law}");
+        if end == End::Cut {
+            at_once(&world).map_err(told)?;
+        }
+        happen_all(left).await;
         quiet::rest(&world, reads.map(|reads| Own { reads, polls, end })).await.map_err(told)?;
         if end == End::Ready {
             follow(scene().await).await.map_err(|law| format!("polled when woken: {law}"))?;

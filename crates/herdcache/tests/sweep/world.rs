@@ -27,6 +27,8 @@ pub(crate) const PANICS: u64 = 3_000;
 pub(crate) const NEVER: u64 = 4_000;
 /// The key within whose load a future is polled.
 const OUTER: u64 = 9_000;
+/// The key that this load reads afterwards.
+const NESTED: u64 = 50;
 
 /// Fresh for a second, stale for another, in reserve for a third.
 const TTL: Ttl = Ttl::fresh_for(ms(1_000)).stale_for(ms(1_000)).stale_if_error_for(ms(2_000));
@@ -204,17 +206,21 @@ impl World {
         Ok(())
     }
 
-    /// S5: does it within a load of another key.
+    /// S5: does it within a load of another key, which then reads once more, under the permit that it has lent meanwhile.
     pub(crate) async fn within_a_load<T: Send + 'static>(&self, what: impl Future<Output = T> + Send + 'static) -> T {
         let (tell, told) = oneshot::channel();
-        self.made(1);
-        let calls = Arc::clone(&self.calls);
+        self.made(2);
+        let (items, calls) = (self.items.clone(), Arc::clone(&self.calls));
         let load = |_| async move {
             let _call = calls.call();
-            let _ = tell.send(what.await);
+            let done = what.await;
+            let again = items.get(&NESTED).await;
+            let _ = tell.send((done, again.is_ok()));
             Ok(0)
         };
         self.items.get_with(&OUTER, load).await.unwrap();
-        told.await.unwrap()
+        let (done, again) = told.await.unwrap();
+        assert!(again, "S5: the load's permit cannot be lent any more");
+        done
     }
 }

@@ -154,7 +154,9 @@ fn the_page_of_proofs_is_what_the_tests_are() {
         .flat_map(|file| futures(file.text()).into_iter().map(|name| (file.path.clone(), name)).collect::<Vec<_>>())
         .collect();
     assert!(suites.len() > 60 && futures.len() > 8, "{} tests, {futures:?}", suites.len());
-    let mut complaints = law_complaints(&page, &rules::laws());
+    let laws = rules::laws();
+    assert_eq!(laws.len(), 8, "{laws:?}");
+    let mut complaints = law_complaints(&page, &laws);
     complaints.extend(test_complaints(&page, &tests, &suites));
     complaints.extend(future_complaints(&page, &futures));
     complaints.extend(command_complaints(&page, &targets(&files)));

@@ -70,8 +70,8 @@ pub(crate) fn test_names(source: &str) -> Vec<String> {
 
 /// The ids of the laws.
 pub(crate) fn laws() -> Vec<String> {
-    let rules = listed(&tree::read(PAGE).expect("docs/rules.md is there"));
-    rules.into_iter().map(|rule| rule.id).filter(|id| id.starts_with('L')).collect()
+    let page = tree::read(PAGE).unwrap_or_default();
+    listed(&page).into_iter().map(|rule| rule.id).filter(|id| id.starts_with('L')).collect()
 }
 
 /// Position of a test's name, when its attribute begins at `at`.
