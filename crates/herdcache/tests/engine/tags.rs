@@ -76,6 +76,21 @@ async fn l5_a_load_whose_tag_was_invalidated_is_not_stored() {
     assert_quiet(&snapshot);
 }
 
+/// L5: that its key is invalidated too, once the latecomer waits, makes the old value no more of an answer to it.
+#[tokio::test(start_paused = true)]
+async fn l5_a_superseded_load_is_no_answer_to_who_joined_after_its_tag_was_invalidated() {
+    let cache = rows("late-tag-and-key", TTL).build().unwrap();
+    let leader = tagged(&cache, 7, 1, "a", 100);
+    tokio::time::sleep(ms(50)).await;
+    cache.invalidate_tag("a");
+    let after = tagged(&cache, 7, 2, "a", 100);
+    tokio::time::sleep(ms(20)).await;
+    cache.invalidate(&7);
+    assert_eq!((value(leader.await.unwrap()), value(after.await.unwrap())), (1, 2));
+    assert_eq!(cache.peek(&7).map(|answer| *answer), Some(2));
+    assert_quiet(&cache.snapshot());
+}
+
 /// W2: a tag's invalidation leaves loads of other keys alone, however many there are.
 #[tokio::test(start_paused = true)]
 async fn w2_other_loads_are_not_disturbed() {
