@@ -151,7 +151,7 @@ where
         }
         if bounds.judge(now) <= Freshness::Stale {
             if policy.has(Measure::Stale) {
-                return self.stale((entry, bounds), policy, now);
+                return self.stale((entry, bounds, now), policy);
             }
             self.core.account.savings.stale();
             self.lacked = Lacked::Stale;
@@ -160,7 +160,7 @@ where
     }
 
     /// F3: a stale value is answered at once; its refresh waits for nothing of this caller.
-    fn stale(&mut self, (entry, bounds): Older<V>, policy: Policy, now: Moment) -> Poll<Got<V, E>> {
+    fn stale(&mut self, (entry, bounds, now): Older<V>, policy: Policy) -> Poll<Got<V, E>> {
         let shard = self.core.sample(self.key, || Seen::Stale, now);
         self.core.account.quick(shard, Quick::Stale);
         let stored = Stored::Value(Arc::clone(&entry));
@@ -208,8 +208,8 @@ where
         let cause = core.cause(hash, found);
         let asked = Want { key: self.key, hash, trigger: L::TRIGGER, policy, cause };
         let turn = core.join(&asked, cx.waker());
-        if let Turn::Recheck(stored) = turn {
-            return Poll::Ready(Ok(Self::rechecked(request, stored)));
+        if let Turn::Recheck { stored, at } = turn {
+            return Poll::Ready(Ok(Self::rechecked(request, stored, at)));
         }
         if attempt == Attempt::First {
             core.account.misses.add(cause);
@@ -238,7 +238,7 @@ where
             Turn::Closed => {
                 Poll::Ready(self.core.instead(request, &self.asked(), found, StaleReason::Rejected, GetError::Closed))
             }
-            Turn::Recheck(stored) => Poll::Ready(Ok(Self::rechecked(request, stored))),
+            Turn::Recheck { stored, at } => Poll::Ready(Ok(Self::rechecked(request, stored, at))),
         }
     }
 
@@ -257,11 +257,11 @@ where
     }
 
     /// S3: another flight landed between this caller's look and its turn.
-    fn rechecked(request: Request<'_>, stored: Stored<V>) -> Option<Answer<V>> {
+    fn rechecked(request: Request<'_>, stored: Stored<V>, at: Moment) -> Option<Answer<V>> {
         match stored {
             Stored::Value(entry) => {
                 request.end(Outcome::Hit);
-                Some(Answer::new(entry, Outcome::Hit, clock::exact()))
+                Some(Answer::new(entry, Outcome::Hit, at))
             }
             Stored::Absent(_) => {
                 request.end(Outcome::Negative);

@@ -27,8 +27,9 @@ impl Run {
         let opened = forced() > before;
         self.seen.refreshing(came);
         let world = self.world.lock();
-        let failed = world.births.iter().any(|birth| birth.key == key && birth.opener.is_some() && birth.ended.is_none())
-            || world.births.iter().any(|birth| birth.key == key && birth.came.is_failure());
+        let failed =
+            world.births.iter().any(|birth| birth.key == key && birth.opener.is_some() && birth.ended.is_none())
+                || world.births.iter().any(|birth| birth.key == key && birth.came.is_failure());
         let right = match came {
             Refreshing::Started => world.closed.is_none() && opened,
             Refreshing::Cooling => failed && !opened,
@@ -40,7 +41,8 @@ impl Run {
     }
 
     pub(super) fn warm_up(&mut self, loads: &[(u64, Script)]) {
-        let wish = |(key, load): &(u64, Script)| Key { number: *key, tag: self.world.lock().ask(*key, Who::Warmer, *load) };
+        let wish =
+            |(key, load): &(u64, Script)| Key { number: *key, tag: self.world.lock().ask(*key, Who::Warmer, *load) };
         let keys: Vec<_> = loads.iter().map(wish).collect();
         self.behind.keys += keys.len() as u64;
         self.behind.warming.push(tokio::spawn(self.cache.warm_up(keys)));
@@ -62,16 +64,23 @@ impl Run {
     pub(super) async fn told_by_warm_ups(&mut self, account: &Account) -> Result<(), String> {
         let mut done = [0; 3];
         for warming in self.behind.warming.drain(..) {
-            let Progress { total, loaded, skipped, failed, left, .. } = warming.await.map_err(|error| error.to_string())?;
+            let Progress { total, loaded, skipped, failed, left, .. } =
+                warming.await.map_err(|error| error.to_string())?;
             if total != loaded + skipped + failed + left {
-                return Err(format!("U1: {total} keys, {loaded} loaded, {skipped} skipped, {failed} failed, {left} left"));
+                return Err(format!(
+                    "U1: {total} keys, {loaded} loaded, {skipped} skipped, {failed} failed, {left} left"
+                ));
             }
             done = [done[0] + loaded, done[1] + skipped, done[2] + failed];
         }
         let warmup = &account.cache.warmup;
         let told = warmup.loaded + warmup.skipped + warmup.failed + warmup.cancelled;
         let least = warmup.loaded >= done[0] && warmup.skipped >= done[1] && warmup.failed >= done[2];
-        if warmup.running + warmup.left + warmup.width > 0 || warmup.total != self.behind.keys || told != warmup.total || !least {
+        if warmup.running + warmup.left + warmup.width > 0
+            || warmup.total != self.behind.keys
+            || told != warmup.total
+            || !least
+        {
             return Err(format!("U1: warm-ups of {} keys told {done:?}, the account {warmup:?}", self.behind.keys));
         }
         Ok(())

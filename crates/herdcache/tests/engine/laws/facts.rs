@@ -10,7 +10,7 @@ use herdcache::herdfeed::Measure;
 use tokio::time::Instant;
 
 use super::history::{Keep, Tags};
-use super::world::{Birth, Came, Change, Changed, World};
+use super::world::{Birth, Came, Change, Changed, Order, World};
 
 /// How long a value is fresh at most, until what age it is stale, and reserve.
 pub(super) type Bounds = [Duration; 3];
@@ -19,11 +19,17 @@ impl World {
     /// When a birth's key, or one of its tags, changed last before a fact; 0 if never.
     pub(super) fn changed(&self, birth: &Birth, before: u64) -> u64 {
         let certain = |change: &&Change| change.kind != Changed::Perhaps && change.is_of(birth.key);
-        let of_key = self.changes.iter().filter(certain).map(|change| change.seq);
+        let of_key = self.changes.iter().filter(certain).map(|change| (change.seq, change.done));
         // What a load that failed would have been tagged with, nobody knows.
         let has = |tag: usize| birth.came.is_answer() && birth.terms.tags.has(tag);
-        let of_tag = self.tagged.iter().filter(|(tag, _)| has(*tag)).map(|(_, seq)| *seq);
-        of_key.chain(of_tag).filter(|seq| *seq < before).max().unwrap_or(0)
+        let of_tag = self.tagged.iter().filter(|cut| has(cut.tag)).map(|cut| (cut.seq, cut.done));
+        of_key.chain(of_tag).filter(|(_, done)| *done < before).map(|(seq, _)| seq).max().unwrap_or(0)
+    }
+
+    /// When a birth began to be; at the latest, if it was written while others wrote.
+    pub(super) fn since(&self, birth: &Birth) -> u64 {
+        let written = self.changes.iter().find(|change| birth.opener.is_none() && change.seq == birth.began);
+        written.map_or(birth.began, |change| change.done)
     }
 
     /// The first change of a key between two facts.
@@ -40,7 +46,7 @@ impl World {
 
     /// Whether one of a birth's tags was invalidated between two facts.
     pub(super) fn cut_between(&self, birth: &Birth, after: u64, before: u64) -> bool {
-        self.tagged.iter().any(|(tag, seq)| birth.terms.tags.has(*tag) && *seq > after && *seq < before)
+        self.tagged.iter().any(|cut| birth.terms.tags.has(cut.tag) && cut.seq > after && cut.seq < before)
     }
 
     /// W2: whether a key was marked stale between two facts.
@@ -126,7 +132,8 @@ impl World {
     pub(super) fn may_yield(&self, load: &Birth, newer: &Birth) -> bool {
         let (Some((ended, ended_at)), Some((stored, stored_at))) = (load.ended, newer.ended) else { return false };
         let age = ended_at.duration_since(stored_at) + newer.terms.source_age;
-        is_older(load, newer) && stored < ended && Self::kept(newer) && age < self.most(newer)
+        let in_order = self.order == Order::Rough || (stored < ended && age < self.most(newer));
+        is_older(load, newer) && Self::kept(newer) && in_order
     }
 
     /// Births whose value lies under the same row: the value itself, and what confirmed it.
@@ -164,7 +171,8 @@ impl World {
 
     /// The bounds that were in force at a moment: several if they were tuned in it.
     pub(super) fn bounds_at(&self, birth: &Birth, at: Instant) -> impl Iterator<Item = Bounds> {
-        let last_before = self.tunings.iter().rposition(|(since, ..)| since.is_none_or(|since| since < at)).unwrap_or(0);
+        let last_before =
+            self.tunings.iter().rposition(|(since, ..)| since.is_none_or(|since| since < at)).unwrap_or(0);
         let then = self.tunings[last_before..].iter().filter(move |(since, ..)| since.is_none_or(|since| since <= at));
         then.map(|(_, stale_for, error_for)| self.bounds_under(birth, (*stale_for, *error_for)))
     }
@@ -195,8 +203,13 @@ impl World {
 
     /// The age from which a value was certainly neither fresh nor stale.
     fn most(&self, birth: &Birth) -> Duration {
-        let hard = self.tunings.iter().map(|(_, stale, error)| self.bounds_under(birth, (*stale, *error))[1]).max();
-        hard.unwrap_or_default()
+        self.widest(birth)[1]
+    }
+
+    /// The widest bounds that a value ever had.
+    pub(super) fn widest(&self, birth: &Birth) -> Bounds {
+        let each = self.tunings.iter().map(|(_, stale, error)| self.bounds_under(birth, (*stale, *error)));
+        each.fold([Duration::ZERO; 3], |widest, bounds| std::array::from_fn(|n| widest[n].max(bounds[n])))
     }
 
     /// Whether a value of these terms may be in the store.

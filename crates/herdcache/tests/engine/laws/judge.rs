@@ -173,7 +173,8 @@ fn absence(world: &World, tag: usize, at: At) -> Result<Option<Outcome>, String>
     });
     let found = absences.clone().any(|birth| remembered(world, birth, (asked.seq, asked.at)));
     // W2: whoever waited for what turned out to be outdated looks into the store a second time.
-    let again = !world.tagged.is_empty() && absences.clone().any(|birth| remembered(world, birth, (u64::MAX, Instant::now())));
+    let again =
+        !world.tagged.is_empty() && absences.clone().any(|birth| remembered(world, birth, (u64::MAX, Instant::now())));
     match (at, found, joined, again) {
         (At::First, true, ..) | (At::Batch, true, false, _) | (At::Later | At::Batch, false, false, true) => {
             Ok(Some(Outcome::Negative))
@@ -311,10 +312,9 @@ pub(super) fn turned_away(world: &World, reason: RejectReason) -> Result<(), Str
         // It has no deadline that could come first.
         RejectReason::QueueTimeout => others >= setup.permits,
         RejectReason::OriginDown => setup.fail_fast.is_some_and(|least| failures >= least),
-        RejectReason::WaitersFull
-        | RejectReason::FlightsFull
-        | RejectReason::Deadline
-        | RejectReason::GroupShare => false,
+        RejectReason::WaitersFull | RejectReason::FlightsFull | RejectReason::Deadline | RejectReason::GroupShare => {
+            false
+        }
     };
     if right { Ok(()) } else { Err(format!("G1: {reason} is not the reason")) }
 }

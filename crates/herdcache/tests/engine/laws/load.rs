@@ -90,7 +90,7 @@ fn may_be_offered(world: &World, cx: &LoadContext<Key, Row>) -> Result<(), Strin
     // It was looked up when the flight was opened; this may be later.
     let opened = world.asks[cx.key().tag].seq;
     let mut of_row = world.rows_of(row.birth);
-    if row.key != cx.key().number || !of_row.any(|birth| birth.began >= world.changed(birth, opened)) {
+    if row.key != cx.key().number || !of_row.any(|birth| world.since(birth) >= world.changed(birth, opened)) {
         return Err(format!("L5: a loader was offered what had been changed: {born:?}"));
     }
     if cx.validator() != Some(&*row.birth.to_string()) || cx.previous_version() != born.terms.version {

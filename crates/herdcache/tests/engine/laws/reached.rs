@@ -97,6 +97,12 @@ impl Reached {
         self.refreshing.iter_mut().zip(seen.refreshing).for_each(|(sum, count)| *sum += count);
     }
 
+    /// Outcomes that a caller can have, and none had.
+    pub(super) fn unreached_on_threads(&self) -> Vec<Outcome> {
+        let never = |(outcome, count): &(Outcome, u64)| *count == 0 && *outcome != Outcome::PeekMiss;
+        self.outcomes.iter().filter(never).map(|(outcome, _)| outcome).collect()
+    }
+
     /// The words that were not reached often enough.
     ///
     /// Left out are those of the shared tier and the lease, which no cache has yet, and one of each of two sets for

@@ -60,7 +60,7 @@ pub(super) fn history(seed: u64) -> History {
     let setup = cook.setup();
     let count = cook.rng.usize(30..=48);
     let mut steps: Vec<Step> = std::iter::repeat_with(|| cook.step()).take(count).collect();
-    if one_in(&mut cook.rng, 4) {
+    if one_in(&mut cook.rng, 3) {
         let at = cook.rng.usize(count * 2 / 3..=count);
         steps.insert(at, Step::Shutdown { limit: of(&mut cook.rng, &[ms(0), ms(0), ms(5), ms(50), ms(1_000)]) });
     }
@@ -94,12 +94,12 @@ impl Cook {
     fn step(&mut self) -> Step {
         let dice = self.rng.u32(..100);
         match dice {
-            38..=57 => self.pass(),
-            58..=61 => Step::Turn,
-            62..=63 => Step::Poll { nth: self.rng.usize(..8) },
-            64..=67 => Step::Cancel { nth: self.rng.usize(..8) },
-            68..=87 => self.change(dice).unwrap_or_else(|| self.ask()),
-            88..=99 => self.other(dice).unwrap_or_else(|| self.ask()),
+            36..=54 => self.pass(),
+            55..=57 => Step::Turn,
+            58..=59 => Step::Poll { nth: self.rng.usize(..8) },
+            60..=62 => Step::Cancel { nth: self.rng.usize(..8) },
+            63..=83 => self.change(dice).unwrap_or_else(|| self.ask()),
+            84..=99 => self.other(dice).unwrap_or_else(|| self.ask()),
             _ => self.ask(),
         }
     }
@@ -129,12 +129,12 @@ impl Cook {
     fn change(&mut self, dice: u32) -> Option<Step> {
         let key = self.key();
         let step = match dice {
-            68..=70 => Step::Invalidate { key },
-            71 => Step::InvalidateMany { keys: (0..self.rng.usize(..=3)).map(|_| self.key()).collect() },
-            72..=76 if self.has(Spice::Tags) => Step::InvalidateTag { tag: self.rng.usize(..TAGS.len()) },
-            77..=78 if self.has(Spice::Clearing) => Step::Clear,
-            79..=82 if self.has(Spice::Marks) => Step::MarkStale { key },
-            83..=87 => {
+            63..=65 => Step::Invalidate { key },
+            66 => Step::InvalidateMany { keys: (0..self.rng.usize(..=3)).map(|_| self.key()).collect() },
+            67..=71 if self.has(Spice::Tags) => Step::InvalidateTag { tag: self.rng.usize(..TAGS.len()) },
+            72..=73 if self.has(Spice::Clearing) => Step::Clear,
+            74..=77 if self.has(Spice::Marks) => Step::MarkStale { key },
+            78..=83 => {
                 let made = of(&mut self.rng, &[Made::Value, Made::Value, Made::Value, Made::Absence]);
                 Step::Insert { key, made, terms: self.terms() }
             }
@@ -147,20 +147,20 @@ impl Cook {
     fn other(&mut self, dice: u32) -> Option<Step> {
         let key = self.key();
         let step = match dice {
-            88..=90 => Step::Refresh { key, load: self.script() },
-            91 | 92 if self.has(Spice::Warmth) => match self.rng.u32(..4) {
+            84..=88 => Step::Refresh { key, load: self.script() },
+            89 | 90 if self.has(Spice::Warmth) => match self.rng.u32(..4) {
                 0 => Step::Chill { nth: self.rng.usize(..4) },
                 _ => Step::WarmUp { loads: self.loads(1..=4) },
             },
-            93..=95 if self.has(Spice::Queries) => match self.rng.u32(..5) {
+            91..=94 if self.has(Spice::Queries) => match self.rng.u32(..5) {
                 0..=2 => Step::Acquire,
                 _ => Step::Release {
                     nth: self.rng.usize(..4),
                     told: of(&mut self.rng, &[Told::Nothing, Told::Answered, Told::Failed]),
                 },
             },
-            96 => Step::Peek { key },
-            97 if self.has(Spice::BlockingWork) => Step::Unblock,
+            95 => Step::Peek { key },
+            96 | 97 if self.has(Spice::BlockingWork) => Step::Unblock,
             98 if self.has(Spice::Tuning) => Step::Tune {
                 stale_for: of(&mut self.rng, &[ms(0), ms(40), ms(400), ms(10_000)]),
                 stale_if_error_for: of(&mut self.rng, &[ms(0), ms(300), ms(10_000)]),
@@ -180,7 +180,7 @@ impl Cook {
         if let End::Gives(made, _) = script.end {
             let terms = self.terms();
             script.end = match made {
-                Made::Value if self.has(Spice::Confirmations) && one_in(&mut self.rng, 2) => {
+                Made::Value if self.has(Spice::Confirmations) && !one_in(&mut self.rng, 4) => {
                     End::Confirms(terms, if one_in(&mut self.rng, 6) { Sure::Never } else { Sure::Gives })
                 }
                 Made::Value if self.has(Spice::BlockingWork) && one_in(&mut self.rng, 4) => End::Blocks(terms),
@@ -196,10 +196,10 @@ impl Cook {
             terms.source_age = of(&mut self.rng, &[ms(1), ms(10), ms(60), ms(400), ms(20_000)]);
         }
         if self.has(Spice::Versions) && !one_in(&mut self.rng, 4) {
-            terms.version = Some(self.rng.u64(1..=5));
+            terms.version = Some(self.rng.u64(1..=6));
         }
         if self.has(Spice::Tags) && !one_in(&mut self.rng, 4) {
-            terms.tags = if one_in(&mut self.rng, 30) { Tags::TooMany } else { Tags::Of(self.rng.u8(1..8)) };
+            terms.tags = if one_in(&mut self.rng, 12) { Tags::TooMany } else { Tags::Of(self.rng.u8(1..8)) };
         }
         terms
     }

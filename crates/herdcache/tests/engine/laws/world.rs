@@ -32,8 +32,8 @@ pub(super) struct World {
     pub(super) requests: u64,
     pub(super) births: Vec<Birth>,
     pub(super) changes: Vec<Change>,
-    /// When which tag was invalidated.
-    pub(super) tagged: Vec<(usize, u64)>,
+    /// Invalidations of tags.
+    pub(super) tagged: Vec<Cut>,
     /// When which key was marked stale.
     pub(super) marks: Vec<(u64, u64)>,
     /// How long values are stale and how long they stand in for failed loads, since when; `None` is the start.
@@ -169,8 +169,19 @@ pub(super) enum State {
 pub(super) struct Change {
     /// `None` for all of them.
     pub(super) key: Option<u64>,
+    /// Before the engine was told.
     pub(super) seq: u64,
+    /// When it had certainly taken effect.
+    pub(super) done: u64,
     pub(super) kind: Changed,
+}
+
+/// An invalidation of a tag, likewise.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cut {
+    pub(super) tag: usize,
+    pub(super) seq: u64,
+    pub(super) done: u64,
 }
 
 impl Change {
@@ -259,31 +270,47 @@ impl World {
 
     fn change(&mut self, key: Option<u64>, kind: Changed) -> u64 {
         let seq = self.tick();
-        self.changes.push(Change { key, seq, kind });
+        self.changes.push(Change { key, seq, done: self.at_once(seq), kind });
         seq
     }
 
+    /// On one thread a change takes effect as it is recorded; on several, when [`World::done`] says so.
+    fn at_once(&self, seq: u64) -> u64 {
+        match self.order {
+            Order::Known => seq,
+            Order::Rough => u64::MAX,
+        }
+    }
+
+    /// These changes have taken effect for all who ask from now on.
+    pub(super) fn done(&mut self, mine: &[u64]) {
+        let now = self.tick();
+        self.changes.iter_mut().filter(|change| mine.contains(&change.seq)).for_each(|change| change.done = now);
+        self.tagged.iter_mut().filter(|cut| mine.contains(&cut.seq)).for_each(|cut| cut.done = now);
+    }
+
     /// The application invalidates a key by its name.
-    pub(super) fn invalidate(&mut self, key: u64) {
-        self.change(Some(key), Changed::Invalidated);
+    pub(super) fn invalidate(&mut self, key: u64) -> u64 {
         self.invalidated.0 += 1;
+        self.change(Some(key), Changed::Invalidated)
     }
 
     /// The application invalidates a tag: whatever is stored with it, and that alone.
-    pub(super) fn invalidate_tag(&mut self, tag: usize) {
+    pub(super) fn invalidate_tag(&mut self, tag: usize) -> u64 {
         let stored = self.perhaps_stored(|birth| birth.terms.tags.has(tag));
         let seq = self.tick();
-        self.tagged.push((tag, seq));
+        self.tagged.push(Cut { tag, seq, done: self.at_once(seq) });
         for key in stored {
             self.change(Some(key), Changed::Perhaps);
             self.invalidated.1 += 1;
         }
+        seq
     }
 
     /// The application forgets everything.
-    pub(super) fn clear(&mut self) {
+    pub(super) fn clear(&mut self) -> u64 {
         self.invalidated.1 += self.perhaps_stored(|_| true).len() as u64;
-        self.change(None, Changed::Invalidated);
+        self.change(None, Changed::Invalidated)
     }
 
     pub(super) fn mark_stale(&mut self, key: u64) {
@@ -298,7 +325,8 @@ impl World {
 
     /// The application writes; gives the number of what it wrote.
     pub(super) fn insert(&mut self, key: u64, made: Made, terms: Terms) -> usize {
-        let may_be_late = terms.version.is_some_and(|own| self.newest_version(key).is_some_and(|newest| newest > own));
+        let newer = |own| self.order == Order::Rough || self.newest_version(key).is_some_and(|newest| newest > own);
+        let may_be_late = terms.version.is_some_and(newer);
         let began = self.change(Some(key), if may_be_late { Changed::Perhaps } else { Changed::Written });
         let birth = self.born(key, None, began, terms);
         self.births[birth].ended = Some((began, self.births[birth].began_at));
