@@ -302,7 +302,7 @@ where
                 Poll::Ready(self.core.instead(
                     request,
                     &self.asked(),
-                    flight.reserve(),
+                    self.core.older_for(&flight, seen.epoch),
                     StaleReason::Error,
                     GetError::Failed(failure),
                 ))
@@ -327,7 +327,7 @@ where
             FlightRole::Leader => Outcome::Loaded,
             FlightRole::Waiter => Outcome::Coalesced,
         };
-        let previous = flight.reserve();
+        let previous = || self.core.older_for(flight, seen.epoch);
         Poll::Ready(match flight.landing() {
             Some(Landing::Value(entry)) => {
                 request.end(outcome);
@@ -340,25 +340,26 @@ where
             Some(Landing::Failed(failure)) => self.core.instead(
                 request,
                 &self.asked(),
-                previous,
+                previous(),
                 StaleReason::Error,
                 GetError::Failed(failure.clone()),
             ),
             Some(Landing::Rejected { reason, retry_in }) => {
                 self.core.count_rejection(*reason);
                 let error = GetError::Rejected { reason: *reason, retry_in: *retry_in };
-                self.core.instead(request, &self.asked(), previous, StaleReason::Rejected, error)
+                self.core.instead(request, &self.asked(), previous(), StaleReason::Rejected, error)
             }
             Some(Landing::Closed) => {
-                self.core.instead(request, &self.asked(), previous, StaleReason::Rejected, GetError::Closed)
+                self.core.instead(request, &self.asked(), previous(), StaleReason::Rejected, GetError::Closed)
             }
             Some(Landing::Orphaned) | None => {
                 // S8: the runtime that carried the flight ended. One more try, by whoever still has a loader.
                 if seen.attempt == Attempt::First && self.load.is_some() {
-                    return self.board(request, flight.reserve(), Attempt::Second, cx);
+                    let previous = previous();
+                    return self.board(request, previous, Attempt::Second, cx);
                 }
                 let failure = Failure::Contract { what: "the runtime that carried this load has ended" };
-                self.core.instead(request, &self.asked(), previous, StaleReason::Error, GetError::Failed(failure))
+                self.core.instead(request, &self.asked(), previous(), StaleReason::Error, GetError::Failed(failure))
             }
         })
     }

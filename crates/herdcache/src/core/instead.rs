@@ -14,11 +14,13 @@ use crate::answer::Answer;
 use crate::clock::{self, Moment};
 use crate::entry::{Entry, Stamps, Stored, Word};
 use crate::error::{GetError, Got};
+use crate::flight::Flight;
 use crate::freshness::{Bounds, Freshness};
 use crate::key::Key;
 use crate::measures::Policy;
 use crate::request::Request;
 use crate::store::Store;
+use crate::tags::Epoch;
 
 /// An older value, with the bounds under which it may be answered, and the moment at which that was judged.
 ///
@@ -64,6 +66,16 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             }
         }
         self.refuse(request, asked.key, error)
+    }
+
+    /// What a caller who joined a flight at `epoch` may fall back to.
+    ///
+    /// L5: a value that was evicted meanwhile is on its tags' lists no more, so that what invalidates them passes the
+    /// flight by. Who joined after any such invalidation does without it.
+    pub(crate) fn older_for<'a>(&self, flight: &'a Flight<K, V, E>, epoch: Epoch) -> Option<&'a Stored<V>> {
+        let opened = flight.fate.epoch();
+        let outdated = |older: &Stored<V>| self.leavings.tags.invalidated(older.stamps().tags()) > opened;
+        flight.reserve().filter(|older| epoch <= opened || !outdated(older))
     }
 
     /// L4: a value that may be answered if a load fails, with the bounds in force now.

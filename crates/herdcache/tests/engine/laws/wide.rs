@@ -55,7 +55,8 @@ pub(super) fn history(seed: u64) -> History {
     let mut rng = Rng::with_seed(seed.wrapping_add(1).wrapping_mul(0xD1B5_4A32_D192_ED03));
     let mood = if one_in(&mut rng, 6) { Mood::Slow } else { Mood::Usual };
     let spices = SPICES.iter().filter(|(_, n)| one_in(&mut rng, *n)).map(|(spice, _)| *spice).collect();
-    let keys = rng.u64(1..=KEYS);
+    // Few, so that much happens to each.
+    let keys = of(&mut rng, &[1, 2, 2, 3, KEYS]);
     let mut cook = Cook { rng, spices, keys, mood };
     let setup = cook.setup();
     let count = cook.rng.usize(30..=48);
@@ -147,7 +148,7 @@ impl Cook {
     fn other(&mut self, dice: u32) -> Option<Step> {
         let key = self.key();
         let step = match dice {
-            84..=88 => Step::Refresh { key, load: self.script() },
+            84..=88 => Step::Refresh { key, load: self.refresh() },
             89 | 90 if self.has(Spice::Warmth) => match self.rng.u32(..4) {
                 0 => Step::Chill { nth: self.rng.usize(..4) },
                 _ => Step::WarmUp { loads: self.loads(1..=4) },
@@ -186,6 +187,16 @@ impl Cook {
                 Made::Value if self.has(Spice::BlockingWork) && one_in(&mut self.rng, 4) => End::Blocks(terms),
                 made => End::Gives(made, terms),
             };
+        }
+        script
+    }
+
+    /// What a refresh does, which most often finds a value to confirm.
+    fn refresh(&mut self) -> Script {
+        let mut script = self.script();
+        if self.has(Spice::Confirmations) && one_in(&mut self.rng, 2) {
+            script.after = maybe(&mut self.rng, 2, &[ms(1), ms(5), ms(20)]);
+            script.end = End::Confirms(self.terms(), Sure::Gives);
         }
         script
     }
