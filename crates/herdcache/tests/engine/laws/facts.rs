@@ -10,7 +10,7 @@ use herdcache::herdfeed::Measure;
 use tokio::time::Instant;
 
 use super::history::{Keep, Tags};
-use super::world::{Birth, Came, Change, Changed, Order, World};
+use super::world::{Birth, Came, Change, Changed, Order, State, Who, World};
 
 /// How long a value is fresh at most, until what age it is stale, and reserve.
 pub(super) type Bounds = [Duration; 3];
@@ -65,7 +65,10 @@ impl World {
 
     /// Whether the request that opened a load's flight did so under this measure.
     pub(super) fn under(&self, birth: &Birth, measure: Measure) -> bool {
-        birth.opener.is_some_and(|tag| !self.asks[tag].off.contains(&measure))
+        let Some(asked) = birth.opener.map(|tag| &self.asks[tag]) else { return false };
+        // A warm-up comes to its keys at any time.
+        let off = if asked.who == Who::Warmer { &self.ever_off } else { &asked.off };
+        !off.contains(&measure)
     }
 
     /// What overtook the load's flight, if anything did, after it was opened and before `before`.
@@ -156,7 +159,7 @@ impl World {
     }
 
     pub(super) fn running(&self) -> impl Iterator<Item = &Birth> {
-        self.births.iter().filter(|birth| birth.state == super::world::State::Running)
+        self.births.iter().filter(|birth| birth.state == State::Running)
     }
 
     /// Origin calls of some loads: those of a batch are one.

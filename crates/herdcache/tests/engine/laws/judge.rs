@@ -172,9 +172,7 @@ fn absence(world: &World, tag: usize, at: At) -> Result<Option<Outcome>, String>
         newer(world, absence, asked.seq).is_ok() && loads(absence).any(|load| waited_for(load, tag, asked))
     });
     let found = absences.clone().any(|birth| remembered(world, birth, (asked.seq, asked.at)));
-    // W2: whoever waited for what turned out to be outdated looks into the store a second time.
-    let again =
-        !world.tagged.is_empty() && absences.clone().any(|birth| remembered(world, birth, (u64::MAX, Instant::now())));
+    let again = !world.tagged.is_empty() && absences.clone().any(|birth| seen_again(world, birth, asked, at));
     match (at, found, joined, again) {
         (At::First, true, ..) | (At::Batch, true, false, _) | (At::Later | At::Batch, false, false, true) => {
             Ok(Some(Outcome::Negative))
@@ -190,6 +188,20 @@ fn remembered(world: &World, birth: &Birth, (seq, at): (u64, Instant)) -> bool {
     let Some((_, ended)) = birth.ended.filter(|(ended, _)| *ended < seq) else { return false };
     let age = at.duration_since(ended) + birth.terms.source_age;
     newer(world, birth, seq).is_ok() && World::kept(birth) && age < world.bounds(birth)[0]
+}
+
+/// W2: whoever waited for what turned out to be outdated looks into the store a second time: a single caller now, a
+/// batch at some moment since it asked.
+fn seen_again(world: &World, birth: &Birth, asked: &Asked, at: At) -> bool {
+    let Some((_, ended)) = birth.ended else { return false };
+    match at {
+        At::First => false,
+        At::Later => remembered(world, birth, (u64::MAX, Instant::now())),
+        At::Batch => {
+            let age = asked.at.max(ended).duration_since(ended) + birth.terms.source_age;
+            newer(world, birth, asked.seq).is_ok() && World::kept(birth) && age < world.bounds(birth)[0]
+        }
+    }
 }
 
 fn failure(world: &World, tag: usize, error: &GetError<Down>) -> Result<Outcome, String> {

@@ -46,7 +46,7 @@ struct Stage {
 }
 
 /// Runs histories, a few of them at a time, and tells what came of each.
-pub(super) async fn all(seeds: impl Iterator<Item = u64>, results: &Sender<Result<Account, String>>) {
+pub(super) async fn all(seeds: Vec<u64>, results: &Sender<Result<Account, String>>) {
     let mut playing = JoinSet::new();
     for seed in seeds {
         while playing.len() >= TOGETHER {

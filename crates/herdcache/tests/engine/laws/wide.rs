@@ -27,19 +27,20 @@ enum Spice {
     Switches,
 }
 
+/// How many of twelve histories have each.
 const SPICES: [(Spice, u32); 12] = [
-    (Spice::Tags, 2),
-    (Spice::Versions, 2),
-    (Spice::Confirmations, 2),
-    (Spice::SourceAges, 3),
-    (Spice::BlockingWork, 8),
-    (Spice::Batches, 2),
-    (Spice::Warmth, 3),
-    (Spice::Queries, 3),
-    (Spice::Tuning, 3),
-    (Spice::Marks, 2),
-    (Spice::Clearing, 3),
-    (Spice::Switches, 6),
+    (Spice::Tags, 6),
+    (Spice::Versions, 8),
+    (Spice::Confirmations, 7),
+    (Spice::SourceAges, 4),
+    (Spice::BlockingWork, 2),
+    (Spice::Batches, 6),
+    (Spice::Warmth, 6),
+    (Spice::Queries, 4),
+    (Spice::Tuning, 4),
+    (Spice::Marks, 6),
+    (Spice::Clearing, 4),
+    (Spice::Switches, 2),
 ];
 
 /// The dice of one history, and what it is made of.
@@ -54,7 +55,7 @@ struct Cook {
 pub(super) fn history(seed: u64) -> History {
     let mut rng = Rng::with_seed(seed.wrapping_add(1).wrapping_mul(0xD1B5_4A32_D192_ED03));
     let mood = if one_in(&mut rng, 6) { Mood::Slow } else { Mood::Usual };
-    let spices = SPICES.iter().filter(|(_, n)| one_in(&mut rng, *n)).map(|(spice, _)| *spice).collect();
+    let spices = SPICES.iter().filter(|(_, n)| rng.u32(..12) < *n).map(|(spice, _)| *spice).collect();
     // Few, so that much happens to each.
     let keys = of(&mut rng, &[1, 2, 2, 3, KEYS]);
     let mut cook = Cook { rng, spices, keys, mood };
@@ -82,6 +83,16 @@ impl Cook {
         let rng = &mut self.rng;
         setup.fallback = of(rng, &[Fallback::None, Fallback::None, Fallback::EvenKeys, Fallback::All]);
         setup.when_unwatched = of(rng, &[WhenUnwatched::Finish, WhenUnwatched::Finish, WhenUnwatched::Abandon]);
+        if one_in(rng, 4) {
+            // Room for refreshes ahead of time, and little for what they bring.
+            (setup.beta, setup.permits, setup.refresh_permits) = (10.0, 3, 3);
+            (setup.fresh_for, setup.capacity) = (ms(200), of(rng, &[1, 2, 1_000]));
+            setup.negative_ttl = setup.negative_ttl.min(ms(200));
+        }
+        if self.spices.contains(&Spice::Tags) && one_in(rng, 4) {
+            // Old values are still wanted when they are pushed out.
+            (setup.capacity, setup.stale_if_error_for) = (1, Some(ms(5_000)));
+        }
         if self.has(Spice::Tuning) {
             setup.tunable = Some(ms(10_000));
         }
