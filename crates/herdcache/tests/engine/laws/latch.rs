@@ -40,6 +40,11 @@ impl Latch {
         tickets.issued
     }
 
+    /// Whether any work ever was to block.
+    pub(super) fn was_used(&self) -> bool {
+        self.tickets.lock().issued > 0
+    }
+
     /// Blocks until the work is let go.
     pub(super) fn wait(&self, ticket: u64) {
         let limit = Instant::now() + AT_MOST;
