@@ -220,6 +220,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// One poll of the call, with its panics caught; a reply is sorted by the flights.
     fn poll(&self, load: &mut BatchFuture<K, V, E>, cx: &mut Context<'_>) -> Poll<BatchEnd<V, E>> {
         let _within = Within::enter(&self.call);
+        self.flights().for_each(|flight| flight.begins());
         let polled = catch_unwind(AssertUnwindSafe(|| match load.as_mut().poll(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(reply)) => Poll::Ready(Ok(self.sort(reply))),

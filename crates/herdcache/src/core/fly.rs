@@ -170,6 +170,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         cx: &mut Context<'_>,
     ) -> Poll<LoadEnd<V, E>> {
         let _within = Within::enter(&self.call);
+        self.flight.begins();
         match catch_unwind(AssertUnwindSafe(|| load.poll(cx))) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(result)) => Poll::Ready(result.map_err(|error| Failure::Origin(Arc::new(error)))),

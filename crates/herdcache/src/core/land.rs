@@ -156,6 +156,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let free = !shard.must_hold(flight.hash, &flight.key);
         if free {
             flight.set_stage(Stage::Queued);
+            // L5: among them those of the tags of what it might fall back to.
+            let tags = flight.previous().map_or(&[][..], |previous| previous.stamps().tags());
+            if self.leavings.tags.invalidated(tags) > flight.fate.epoch() {
+                flight.fate.outdate();
+            }
             // Its load begins now, after every invalidation so far.
             flight.fate.begin_at(self.epoch());
         }

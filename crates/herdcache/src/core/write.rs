@@ -95,6 +95,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let tagged = Tagged::new(stored, &key);
         let _vigil = Vigil::open();
         let mut shard = self.table.lock(flight.hash);
+        // Asked first: who joined after a tag's invalidation must not get it, whatever else has become of the flight.
+        let overtaken = self.leavings.tags.invalidated(stored.stamps().tags()) > flight.fate.epoch();
+        if overtaken {
+            flight.fate.cut_off();
+        }
         if let Some(doom) = flight.fate.doomed() {
             return Written::Discarded(match doom {
                 Doom::Invalidated => DiscardReason::Invalidated,
@@ -107,9 +112,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             return Written::Discarded(DiscardReason::Invalidated);
         }
         shard.cooling.end(flight.hash, &flight.key);
-        let overtaken = self.leavings.tags.invalidated(stored.stamps().tags());
-        if overtaken > flight.fate.epoch() {
-            flight.fate.cut_off();
+        if overtaken {
             return Written::Discarded(DiscardReason::Invalidated);
         }
         match keep {

@@ -250,12 +250,12 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
         self.cooling.clear();
     }
 
-    /// L5: a load has been stored; loads of its key that opened before it may not be stored over it.
+    /// L5: a load has been stored; loads of its key that began before it may not be stored over it.
     pub(crate) fn outrun(&mut self, by: &Shared<K, V, E>) {
         let Some(row) = self.rows.find_mut(by.hash, |row| row.holds(by)) else { return };
         // Only without single-flight can the current flight be older than another that lands.
-        row.beside.extend(row.current.take_if(|current| current.id < by.id));
-        row.beside.iter().filter(|flight| flight.id < by.id).for_each(|flight| flight.fate.doom(Doom::Outrun));
+        row.beside.extend(row.current.take_if(|current| current.began_before(by)));
+        row.beside.iter().filter(|flight| flight.began_before(by)).for_each(|flight| flight.fate.doom(Doom::Outrun));
     }
 
     /// Whether this very flight is registered.

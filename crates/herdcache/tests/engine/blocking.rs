@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use herdcache::herdfeed::{DiscardReason, OriginResult};
-use herdcache::{Cache, Failure, Gate, GetError, LoadContext, Loaded, Origin, Ttl};
+use herdcache::{Answer, Cache, Failure, Gate, GetError, LoadContext, Loaded, Origin, Outcome, Ttl};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::support::{Calls, DbError, Rows, assert_quiet, ms, value};
@@ -265,4 +265,52 @@ impl Origin<Showy, u64> for Blocking {
         self.block();
         Ok(keys.iter().map(|cx| (cx.key().clone(), Loaded::value(cx.key().0))).collect())
     }
+}
+
+/// A key whose clone does something first, as slow as it likes.
+struct Slow {
+    id: u64,
+    first: Option<Arc<dyn Fn() + Send + Sync>>,
+}
+
+impl Clone for Slow {
+    fn clone(&self) -> Self {
+        self.first.iter().for_each(|first| first());
+        Self { id: self.id, first: None }
+    }
+}
+
+impl PartialEq for Slow {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Slow {}
+
+impl std::hash::Hash for Slow {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+    }
+}
+
+impl serde::Serialize for Slow {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.id.serialize(serializer)
+    }
+}
+
+/// S3, L4: the second look judges by its own time: a value that came and went while the key was cloned is no hit.
+#[tokio::test]
+async fn s3_the_second_look_is_as_of_now() {
+    let cache = Cache::<Slow, u64, DbError>::builder("s3-slow", Ttl::fresh_for(ms(10)), &Gate::new(2)).build().unwrap();
+    let other = cache.clone();
+    let first = move || {
+        other.insert(Slow { id: 7, first: None }, 1);
+        std::thread::sleep(ms(30));
+    };
+    let key = Slow { id: 7, first: Some(Arc::new(first)) };
+    let got = cache.get_with(&key, |_| async { Ok(2) }).await.unwrap().unwrap();
+    assert_eq!((*got, Answer::outcome(&got)), (2, Outcome::Loaded));
+    assert_quiet(&cache.snapshot());
 }
