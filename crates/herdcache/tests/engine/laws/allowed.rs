@@ -35,13 +35,20 @@ fn one_flight(world: &World, place: usize) -> Result<(), String> {
     let loads: Vec<&Birth> =
         world.running().filter(|load| load.key == key && world.under(load, Measure::SingleFlight)).collect();
     let current = |load: &&&Birth| {
-        world.doomed(load, u64::MAX).is_none() && !overran(world, load) && !given_up(world, load, place)
+        let superseded = world.doomed(load, u64::MAX).is_some() || outrun(world, load);
+        !superseded && !overran(world, load) && !given_up(world, load, place)
     };
     let current = loads.iter().filter(current).count();
     if loads.len() > 2 || (current > 1 && world.order == Order::Known) {
         return Err(format!("L2: {} loads of a key, {current} of them current: {loads:#?}", loads.len()));
     }
     Ok(())
+}
+
+/// L5: whether a load that began later may have been stored: only without single-flight.
+fn outrun(world: &World, load: &Birth) -> bool {
+    let later = |other: &Birth| other.key == load.key && other.began > load.began && other.came.is_answer();
+    world.ever_off.contains(&Measure::SingleFlight) && world.births.iter().any(later)
 }
 
 /// Whether the load's flight has passed a limit by now.

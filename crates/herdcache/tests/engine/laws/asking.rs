@@ -99,6 +99,8 @@ impl Run {
             match outcome {
                 // W2: at once, or when it looked a second time.
                 Some(Outcome::Hit | Outcome::Negative) if !world.tagged.is_empty() => world.perhaps_misses += 1,
+                // Evicted while it was refreshed, and what the failed refresh fell back to.
+                Some(Outcome::Hit) if ask.before.is_none() => world.perhaps_misses += 1,
                 None | Some(Outcome::Hit | Outcome::Negative) => {}
                 // Answered at once, or instead of a load that failed.
                 Some(Outcome::Stale) => world.perhaps_misses += 1,

@@ -18,7 +18,9 @@ impl Run {
                 self.cache.invalidate(&named(key));
             }
             Step::InvalidateMany { ref keys } => {
-                keys.iter().for_each(|key| _ = self.world.lock().invalidate(*key));
+                for key in keys {
+                    self.world.lock().invalidate(*key);
+                }
                 let keys: Vec<_> = keys.iter().map(|key| named(*key)).collect();
                 self.cache.invalidate_many(&keys);
             }

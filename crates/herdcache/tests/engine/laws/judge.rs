@@ -318,12 +318,12 @@ fn rejected(world: &World, asked: &Asked, reason: RejectReason) -> Result<(), St
 pub(super) fn turned_away(world: &World, reason: RejectReason) -> Result<(), String> {
     let (setup, outside) = (&world.setup, &world.outside);
     let others = (world.asks.len() + outside.asked).saturating_sub(1);
-    let failures = world.births.len() as u64 + outside.failed;
+    let loads = world.births.len() as u64 + outside.told;
     let right = match reason {
         RejectReason::QueueFull => others >= setup.permits + setup.queue,
         // It has no deadline that could come first.
         RejectReason::QueueTimeout => others >= setup.permits,
-        RejectReason::OriginDown => setup.fail_fast.is_some_and(|least| failures >= least),
+        RejectReason::OriginDown => setup.fail_fast.is_some_and(|least| loads >= least),
         RejectReason::WaitersFull | RejectReason::FlightsFull | RejectReason::Deadline | RejectReason::GroupShare => {
             false
         }

@@ -72,7 +72,7 @@ impl Run {
             let permit = self.queries.held.swap_remove(nth);
             let mut world = self.world.lock();
             world.outside.held -= 1;
-            world.outside.failed += u64::from(told == Told::Failed);
+            world.outside.told += u64::from(told != Told::Nothing);
             drop(world);
             match told {
                 Told::Nothing => drop(permit),

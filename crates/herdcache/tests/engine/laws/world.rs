@@ -73,7 +73,8 @@ pub(super) enum Order {
 pub(super) struct Outside {
     pub(super) asked: usize,
     pub(super) held: usize,
-    pub(super) failed: u64,
+    /// Those that said how the origin was.
+    pub(super) told: u64,
 }
 
 /// One request, or one wish to have a key loaded behind everybody's back.

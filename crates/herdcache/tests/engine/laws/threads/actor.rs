@@ -177,13 +177,12 @@ impl Actor {
     async fn go_away(&self, key: u64) -> Result<(), String> {
         let load = Script { after: Some(BRIEFLY), end: End::Never, leave: Leave::Quietly };
         let tag = self.stage.world.lock().ask(key, Who::Caller(None), load);
-        match tokio::time::timeout(BRIEFLY, self.stage.cache.get(&Key { number: key, tag })).await {
-            Ok(got) => self.told(tag, &got),
-            Err(_) => {
-                self.stage.world.lock().answered(tag, Some(Outcome::Cancelled));
-                Ok(())
-            }
+        let key = Key { number: key, tag };
+        if let Ok(got) = tokio::time::timeout(BRIEFLY, self.stage.cache.get(&key)).await {
+            return self.told(tag, &got);
         }
+        self.stage.world.lock().answered(tag, Some(Outcome::Cancelled));
+        Ok(())
     }
 
     fn told(&self, tag: usize, got: &Got<Row, Down>) -> Result<(), String> {
