@@ -2,10 +2,11 @@
 //!
 //! Each key is a [`Get`] of its own, so that a batch judges nothing by itself. The flights
 //! that its reads open are collected and launched before anything is waited for; keys for
-//! whose loads there is no room are looked up later, so that nobody can join what is not on
+//! whose loads there is no room are asked for later, so that nobody can join what is not on
 //! its way. The reads are waited for in their order: all of them are needed, so only the
 //! first has to be polled each time, and a glance tells of the others.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,7 +25,6 @@ use crate::core::batch::{self, Led};
 use crate::error::{GetError, Got};
 use crate::key::Key;
 use crate::origin::AnyOrigin;
-use crate::request::Request;
 use crate::runtime;
 use crate::sync::time::{self, Sleep};
 
@@ -38,8 +38,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> ReadThrough<K, 
     /// ([`Builder::group_share`](crate::Builder::group_share)) are never in one call. An origin without a batch call
     /// loads each key by itself.
     ///
-    /// However many keys there are, the batch has no more calls on their way than its gate has permits, and looks
-    /// further keys up when earlier ones have been answered: it neither fills the gate's queue against other callers
+    /// However many keys there are, the batch has no more calls on their way than its gate has permits, and loads
+    /// further keys when earlier ones have been answered: it neither fills the gate's queue against other callers
     /// nor is rejected for its own size. Called within a loader, it makes one call after the other under that load's
     /// permit. What could not begin within `flight_deadline` is rejected, so the whole takes at most twice that.
     ///
@@ -53,7 +53,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> ReadThrough<K, 
     ///
     /// # Cancel safety
     /// Dropping the future ends the requests that have no answer yet as `cancelled`. The loads that have begun go on;
-    /// keys that were not looked up yet have been no requests.
+    /// keys whose load had no room yet have been no requests.
     ///
     /// ```
     /// # use std::{convert::Infallible, time::Duration};
@@ -90,7 +90,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> ReadThrough<K, 
             keys,
             limit: self.cache.wait,
             answers: Vec::new(),
-            next: 0,
+            unasked: VecDeque::new(),
             waiting: Vec::new(),
             began: 0,
             sleep: None,
@@ -107,8 +107,8 @@ struct GetMany<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> {
     limit: Option<Duration>,
     /// One for each key, in their order.
     answers: Vec<Option<Got<V, E>>>,
-    /// The first key that was not asked for yet. Nobody can have joined its load.
-    next: usize,
+    /// Keys that are to be loaded when there is room, by their places. Nobody can have joined their loads.
+    unasked: VecDeque<usize>,
     waiting: Vec<Waiting<'a, K, V, E>>,
     /// When it began; from a flight's deadline later on nothing more is asked for.
     began: Moment,
@@ -132,10 +132,21 @@ enum Stage {
     Done,
 }
 
-impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> GetMany<'_, K, V, E> {
+/// How often the keys have been looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    First,
+    Again,
+}
+
+impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> GetMany<'a, K, V, E> {
     fn start(&mut self, cx: &mut Context<'_>) {
         self.began = clock::exact();
         self.answers.resize_with(self.keys.len(), || None);
+        let places: VecDeque<_> = (0..self.keys.len()).collect();
+        self.unasked = places;
+        let led = self.ask(cx, Look::First);
+        batch::launch(led, self.origin);
         self.advance(cx);
         // The limit is kept here, once for all. Where it cannot be, each read says so.
         if let Some(limit) = self.limit.filter(|_| !self.is_over() && runtime::with_timers().is_some()) {
@@ -144,16 +155,18 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> GetMany<'_, K, 
     }
 
     fn is_over(&self) -> bool {
-        self.waiting.is_empty() && self.next == self.keys.len()
+        self.waiting.is_empty() && self.unasked.is_empty()
     }
 
     /// Takes the answers that are there, and asks for more keys where there is room for their loads.
     fn advance(&mut self, cx: &mut Context<'_>) {
         loop {
-            let asked = self.next;
             let mut led = self.pass(cx);
-            led.extend(self.ask(cx));
-            if led.is_empty() && asked == self.next {
+            let unasked = self.unasked.len();
+            if unasked > 0 && !self.is_too_late() {
+                led.extend(self.ask(cx, Look::Again));
+            }
+            if led.is_empty() && unasked == self.unasked.len() {
                 return;
             }
             // They may have landed at once.
@@ -185,20 +198,18 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> GetMany<'_, K, 
         led
     }
 
-    /// Looks up the next keys. What has to be loaded is as much as the gate lets through at once: the rest would only
-    /// crowd its queue, against others and against itself.
-    fn ask(&mut self, cx: &mut Context<'_>) -> Vec<Led<K, V, E>> {
+    /// Asks for keys as long as there is room for their loads: as much as the gate lets through at once. The rest would
+    /// only crowd its queue, against others and against itself. F3: what can be answered at once needs no room.
+    fn ask(&mut self, cx: &mut Context<'_>, look: Look) -> Vec<Led<K, V, E>> {
         let mut led = Vec::new();
-        if self.next == self.keys.len() || self.is_too_late() {
-            return led;
-        }
-        let limit = if runtime::with_timers().is_some() { None } else { self.limit };
-        let mut room = batch::room(self.core, self.origin)
-            .saturating_sub(self.waiting.iter().filter(|waiting| waiting.leads).count());
-        while let Some(key) = self.keys.get(self.next).filter(|_| room > 0) {
-            let place = self.next;
-            self.next += 1;
-            let mut read = Get::new(self.core, limit, key, Together { origin: self.origin, led: None });
+        let leading = self.waiting.iter().filter(|waiting| waiting.leads).count();
+        let mut room = batch::room(self.core, self.origin).saturating_sub(leading);
+        for place in std::mem::take(&mut self.unasked) {
+            let mut read = self.read(place);
+            if room == 0 && (look == Look::Again || !read.is_there()) {
+                self.unasked.push_back(place);
+                continue;
+            }
             let polled = Pin::new(&mut read).poll(cx);
             let flight = read.take_led();
             let leads = flight.is_some();
@@ -212,6 +223,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> GetMany<'_, K, 
             }
         }
         led
+    }
+
+    fn read(&self, place: usize) -> Part<'a, K, V, E> {
+        let limit = if runtime::with_timers().is_some() { None } else { self.limit };
+        Get::new(self.core, limit, &self.keys[place], Together { origin: self.origin, led: None })
     }
 
     /// B1, never a hang: what could not begin within a flight's deadline is refused.
@@ -237,12 +253,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> GetMany<'_, K, 
         self.refuse_rest(|_| GetError::WaitTimeout { limit });
     }
 
-    /// The keys that were not asked for have been requests all the same.
+    /// Keys for whose loads there was no room are requests all the same, which found nothing.
     fn refuse_rest(&mut self, error: impl Fn(&Core<K, V, E>) -> GetError<E>) {
-        while let Some(key) = self.keys.get(self.next) {
-            let request = Request::begin(&self.core.account);
-            self.answers[self.next] = Some(self.core.refuse(request, key, error(self.core)));
-            self.next += 1;
+        for place in std::mem::take(&mut self.unasked) {
+            let mut read = self.read(place);
+            self.answers[place] = Some(read.turn_away(error(self.core)));
         }
     }
 }

@@ -50,12 +50,16 @@ pub(super) fn always(world: &World, account: &Account, pending: Pending) -> Resu
 
 /// L1: every request stands under one outcome, the one that its caller saw.
 fn ledger(world: &World, cache: &CacheSnapshot, pending: Pending) -> Result<(), String> {
-    same("L1 begun", &world.requests, &cache.begun)?;
+    // B1: a batch looks keys up when there is room for their loads, and no more once it was dropped.
+    at_most("L1 begun", cache.begun, world.requests)?;
+    let unasked = world.requests - cache.begun;
+    at_most("B1 keys that were not looked up", unasked, pending.of_batches + world.untold)?;
     // A batch answers at its end; its requests end one by one.
     at_most("L1 active", cache.active, pending.total())?;
     at_most("L1 callers of one key", pending.singles, cache.active)?;
     same("L1 waiting", &cache.active, &cache.waiting)?;
-    let unseen = world.untold + pending.total() - cache.active;
+    at_most("L1 ended and not told", cache.active + unasked, world.untold + pending.total())?;
+    let unseen = world.untold + pending.total() - cache.active - unasked;
     if unseen == 0 {
         same("L1 outcomes", &world.outcomes, &cache.outcomes)?;
     }

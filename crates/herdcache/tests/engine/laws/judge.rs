@@ -172,7 +172,9 @@ fn absence(world: &World, tag: usize, at: At) -> Result<Option<Outcome>, String>
         newer(world, absence, asked.seq).is_ok() && loads(absence).any(|load| waited_for(load, tag, asked))
     });
     let found = absences.clone().any(|birth| remembered(world, birth, (asked.seq, asked.at)));
-    let again = !world.tagged.is_empty() && absences.clone().any(|birth| seen_again(world, birth, asked, at));
+    // B1: so does a key of a batch that had no room for its load at first.
+    let again = (at == At::Batch || !world.tagged.is_empty())
+        && absences.clone().any(|birth| seen_again(world, birth, asked, at));
     match (at, found, joined, again) {
         (At::First, true, ..) | (At::Batch, true, false, _) | (At::Later | At::Batch, false, false, true) => {
             Ok(Some(Outcome::Negative))
