@@ -146,7 +146,9 @@ fn compare(args: CompareArgs) -> Result<u8, Stopped> {
     let policies = Policy::each();
     let jobs: Vec<_> = scenarios
         .iter()
-        .flat_map(|scenario| policies.iter().map(|policy| Job { scenario, policy: policy.clone(), seed: args.common.seed }))
+        .flat_map(|scenario| {
+            policies.iter().map(|policy| Job { scenario, policy: policy.clone(), seed: args.common.seed })
+        })
         .collect();
     let runs = batch::play_all(&jobs, args.common.jobs).map_err(Stopped::failed)?;
     print(&compare::table(&scenarios, &runs))?;

@@ -115,9 +115,12 @@ async fn run(scenario: &Scenario, policy: &Policy, seed: u64) -> Result<Run, Pla
     let (seconds, peaks) = record.end(&stage, &witness);
     let callers = account.figures();
     let sent_for = scenario.traffic.length.0.saturating_sub(scenario.traffic.after.0);
-    Ok(report::run(scenario, policy, seed, &Played {
-        stage, witness, callers, seconds, peaks, bystander, warm_up, took, sent_for, wall,
-    }))
+    Ok(report::run(
+        scenario,
+        policy,
+        seed,
+        &Played { stage, witness, callers, seconds, peaks, bystander, warm_up, took, sent_for, wall },
+    ))
 }
 
 async fn ended<T>(task: Option<JoinHandle<T>>) -> Option<T> {
@@ -128,7 +131,10 @@ async fn ended<T>(task: Option<JoinHandle<T>>) -> Option<T> {
 }
 
 /// One reader: asks for a row, looks at it, and notes what it was told.
-fn reader(stage: &Arc<Stage>, witness: &Arc<Witness>) -> impl Fn(u64) -> std::pin::Pin<Box<dyn Future<Output = Reply> + Send>> {
+fn reader(
+    stage: &Arc<Stage>,
+    witness: &Arc<Witness>,
+) -> impl Fn(u64) -> std::pin::Pin<Box<dyn Future<Output = Reply> + Send>> {
     let (stage, witness) = (Arc::clone(stage), Arc::clone(witness));
     let cache = match stage.settings.wait_timeout {
         Some(limit) => stage.cache.with_wait_timeout(limit),
@@ -159,8 +165,15 @@ async fn settle(stage: &Stage) {
 
 fn at_rest(stage: &Stage) -> bool {
     let (cache, gate, origin) = (stage.cache.snapshot(), stage.gate.snapshot(), stage.source.origin.counts());
-    let left =
-        [cache.active, cache.flights_active, cache.origin_active, gate.used(), gate.pending, origin.calling, origin.running];
+    let left = [
+        cache.active,
+        cache.flights_active,
+        cache.origin_active,
+        gate.used(),
+        gate.pending,
+        origin.calling,
+        origin.running,
+    ];
     left.iter().all(|left| *left == 0)
 }
 

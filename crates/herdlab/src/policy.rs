@@ -122,6 +122,9 @@ mod tests {
     #[test]
     fn what_is_no_policy_is_told_with_those_that_are() {
         let error = "stale+lucky".parse::<Policy>().unwrap_err().to_string();
-        assert!(error.contains("\"stale+lucky\"") && error.contains("singleflight") && error.contains("pool-x4"), "{error}");
+        assert!(
+            error.contains("\"stale+lucky\"") && error.contains("singleflight") && error.contains("pool-x4"),
+            "{error}"
+        );
     }
 }

@@ -385,9 +385,11 @@ impl Scenario {
         if self.policies.is_empty() {
             return wrong("policies", "must name at least one policy");
         }
-        let named = self.policies.iter().chain(&self.without).chain(self.check.iter().flat_map(|check| &check.policies));
+        let named =
+            self.policies.iter().chain(&self.without).chain(self.check.iter().flat_map(|check| &check.policies));
         for name in named {
-            name.parse::<Policy>().map_err(|error| ScenarioError::field(&self.name, "policies:", &error.to_string()))?;
+            name.parse::<Policy>()
+                .map_err(|error| ScenarioError::field(&self.name, "policies:", &error.to_string()))?;
         }
         if self.origin.model == ModelSpec::ProcessorSharing && !self.origin.capacity.is_some_and(|c| c > 0.0) {
             return wrong("origin.capacity", "must be above 0 with processor_sharing");

@@ -28,7 +28,10 @@ pub(super) fn play_all(jobs: &[Job<'_>], at_a_time: Option<usize>) -> Result<Vec
     std::thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
-                while let Some((place, job)) = { let place = next.fetch_add(1, Relaxed); jobs.get(place).map(|job| (place, job)) } {
+                while let Some((place, job)) = {
+                    let place = next.fetch_add(1, Relaxed);
+                    jobs.get(place).map(|job| (place, job))
+                } {
                     bar.set_message(format!("{} {}", job.scenario.name, job.policy));
                     let run = play(job.scenario, &job.policy, job.seed);
                     bar.inc(1);

@@ -25,7 +25,9 @@ pub(super) fn table(scenarios: &[Scenario], runs: &[Run]) -> String {
 
 fn row(run: &Run) -> String {
     let figures = &run.figures;
-    let latency = |pick: fn(&crate::quantiles::Quantiles) -> f64| figures.latency_ms.as_ref().map_or_else(dash, |q| number(pick(q)));
+    let latency = |pick: fn(&crate::quantiles::Quantiles) -> f64| {
+        figures.latency_ms.as_ref().map_or_else(dash, |q| number(pick(q)))
+    };
     format!(
         "| `{}` | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
         run.setup.policy,

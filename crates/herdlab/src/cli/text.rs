@@ -10,7 +10,14 @@ pub(super) fn list(scenarios: &[Scenario]) -> String {
     let mut text = String::new();
     for scenario in scenarios {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{:<20} {}\n{:<20} policies: {}\n", scenario.name, scenario.about, "", scenario.policies.join(", "));
+        let _ = writeln!(
+            text,
+            "{:<20} {}\n{:<20} policies: {}\n",
+            scenario.name,
+            scenario.about,
+            "",
+            scenario.policies.join(", ")
+        );
     }
     text
 }

@@ -9,7 +9,8 @@ use crate::load::LoadFigures;
 use crate::origin::{Origin, Pool};
 use crate::quantiles::Quantiles;
 use crate::run::{
-    Check, Failures, Figures, Ledger, OriginFacts, Run, RunConfig, Setup, StaleFacts, TimeoutsMs, policy, ratio, utc, whole_ms,
+    Check, Failures, Figures, Ledger, OriginFacts, Run, RunConfig, Setup, StaleFacts, TimeoutsMs, policy, ratio, utc,
+    whole_ms,
 };
 
 /// Everything that is known of `demo`, which must be at rest.

@@ -45,11 +45,16 @@ pub(super) fn plot(lines: &[Line]) -> String {
     }
     for second in [0, longest / 2, longest - 1] {
         let at = x(second as f64);
-        let _ = write!(svg, "<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#526070\">{second} s</text>", HEIGHT - 8.0);
+        let _ = write!(
+            svg,
+            "<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#526070\">{second} s</text>",
+            HEIGHT - 8.0
+        );
     }
     for (nth, line) in lines.iter().enumerate() {
         let colour = COLOURS[nth % COLOURS.len()];
-        let points: String = thinned(&line.points).map(|(at, value)| format!("{:.1},{:.1} ", x(at as f64), y(value))).collect();
+        let points: String =
+            thinned(&line.points).map(|(at, value)| format!("{:.1},{:.1} ", x(at as f64), y(value))).collect();
         let label = above + 12.0 + 15.0 * nth as f64;
         let _ = write!(
             svg,

@@ -19,7 +19,9 @@ impl Spread {
     /// `work` × e^(σ·N(0, 1)), at most an hour.
     pub(super) fn stretch(&self, work: Duration, sigma: f64) -> Duration {
         let factor = (sigma * self.normal()).exp();
-        Duration::try_from_secs_f64(work.as_secs_f64() * factor).unwrap_or(Duration::MAX).min(Duration::from_secs(3_600))
+        Duration::try_from_secs_f64(work.as_secs_f64() * factor)
+            .unwrap_or(Duration::MAX)
+            .min(Duration::from_secs(3_600))
     }
 
     /// A standard normal number (Box and Muller, 1958).

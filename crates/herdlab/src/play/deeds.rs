@@ -75,7 +75,12 @@ pub(super) fn beside(other: Bystander, length: Duration, stage: &Arc<Stage>, see
     tokio::spawn(async move {
         let account = LoadAccount::new();
         let plan = Plan {
-            arrivals: Arrivals::new(Pacing::Poisson, other.per_second, KeyChoice::zipf(1_000, 0.0), seed.wrapping_add(2)),
+            arrivals: Arrivals::new(
+                Pacing::Poisson,
+                other.per_second,
+                KeyChoice::zipf(1_000, 0.0),
+                seed.wrapping_add(2),
+            ),
             length: Some(length),
             most_in_flight: 1_000_000,
             patience: Duration::from_secs(3_600),
@@ -105,11 +110,6 @@ pub(super) fn warm_up(spec: WarmUpSpec, stage: &Arc<Stage>) -> JoinHandle<WarmUp
     tokio::spawn(async move {
         let start = Instant::now();
         let Progress { loaded, skipped, failed, .. } = stage.cache.warm_up(spec.from..spec.from + spec.keys).await;
-        WarmUpFacts {
-            loaded,
-            skipped,
-            failed,
-            duration_ms: ms(start.elapsed()),
-        }
+        WarmUpFacts { loaded, skipped, failed, duration_ms: ms(start.elapsed()) }
     })
 }

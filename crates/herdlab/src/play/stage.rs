@@ -70,7 +70,7 @@ impl Stage {
         let key = scenario.keys.hot.first().map_or(0, |hot| hot.key);
         let watched = Watched::new(key, scenario.cache.fresh_for.0, settings.jitter, warm_since);
         let source = Arc::new(Source::new(origin, scenario.keys.count, scenario.origin.value_bytes, watched));
-        let cache = cache(&scenario.name, &scenario.cache, &settings, &gate, &source)?;
+        let cache = cache(&scenario.cache, &settings, &gate, &source)?;
         for measure in policy.off() {
             cache.set_measure(measure, Switch::Off);
         }
@@ -126,18 +126,12 @@ fn gate(spec: &GateSpec) -> Result<Gate, ConfigError> {
     gate.build()
 }
 
-fn cache(
-    name: &str,
-    spec: &CacheSpec,
-    settings: &Settings,
-    gate: &Gate,
-    source: &Arc<Source>,
-) -> Result<RowCache, ConfigError> {
+fn cache(spec: &CacheSpec, settings: &Settings, gate: &Gate, source: &Arc<Source>) -> Result<RowCache, ConfigError> {
     let mut ttl = Ttl::fresh_for(spec.fresh_for.0).stale_for(spec.stale_for.0);
     if let Some(bound) = spec.stale_if_error_for {
         ttl = ttl.stale_if_error_for(bound.0);
     }
-    let mut cache = Cache::builder(name, ttl, gate)
+    let mut cache = Cache::builder("rows", ttl, gate)
         .jitter(settings.jitter)
         .early_refresh(settings.beta)
         .origin_timeout(settings.origin_timeout)

@@ -27,7 +27,8 @@ pub struct Check {
 impl Check {
     /// Whether it is one of the engine's laws rather than a scenario's own.
     pub fn is_law(&self) -> bool {
-        self.name.starts_with("law ") || (self.name.starts_with('L') && self.name[1..].starts_with(|c: char| c.is_ascii_digit()))
+        self.name.starts_with("law ")
+            || (self.name.starts_with('L') && self.name[1..].starts_with(|c: char| c.is_ascii_digit()))
     }
 
     /// `measured` must equal `expected`.

@@ -56,7 +56,8 @@ pub(super) fn expected(oracle: Oracle, scenario: &Scenario, run: &Run) -> Expect
         Oracle::Duplicates { sigmas } => {
             let expiries = run.figures.expiries.unwrap_or_default().max(1) as f64;
             let slack = sigmas * theory::duplicates_sigma(rate, load_s) / expiries.sqrt();
-            let how = format!("1 + λL = 1 + {} × {} s, ± {sigmas}σ over {expiries} expiries", short(rate), short(load_s));
+            let how =
+                format!("1 + λL = 1 + {} × {} s, ± {sigmas}σ over {expiries} expiries", short(rate), short(load_s));
             Expected::around(theory::duplicates(rate, load_s), slack, how)
         }
         Oracle::Collapse { within } => {
