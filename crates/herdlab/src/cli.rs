@@ -6,6 +6,7 @@ mod batch;
 mod compare;
 mod text;
 
+use std::fmt;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -92,11 +93,11 @@ struct Stopped {
 }
 
 impl Stopped {
-    fn usage(why: impl ToString) -> Self {
+    fn usage(why: &dyn fmt::Display) -> Self {
         Self { code: USAGE, why: why.to_string() }
     }
 
-    fn failed(why: impl ToString) -> Self {
+    fn failed(why: &dyn fmt::Display) -> Self {
         Self { code: FAILED, why: why.to_string() }
     }
 }
@@ -105,8 +106,8 @@ impl Stopped {
 pub fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::List => list(),
-        Command::Run(args) => run(args),
-        Command::Compare(args) => compare(args),
+        Command::Run(args) => run(&args),
+        Command::Compare(args) => compare(&args),
     };
     match done {
         Ok(code) => ExitCode::from(code),
@@ -118,10 +119,10 @@ pub fn main() -> ExitCode {
 }
 
 fn list() -> Result<u8, Stopped> {
-    print(&text::list(&builtins().map_err(Stopped::failed)?))
+    print(&text::list(&builtins().map_err(|error| Stopped::failed(&error))?))
 }
 
-fn run(args: RunArgs) -> Result<u8, Stopped> {
+fn run(args: &RunArgs) -> Result<u8, Stopped> {
     let scenarios = scenarios(&args.scenarios)?;
     let mut jobs = Vec::new();
     for scenario in &scenarios {
@@ -129,7 +130,7 @@ fn run(args: RunArgs) -> Result<u8, Stopped> {
             jobs.push(Job { scenario, policy, seed: args.common.seed });
         }
     }
-    let runs = batch::play_all(&jobs, args.common.jobs).map_err(Stopped::failed)?;
+    let runs = batch::play_all(&jobs, args.common.jobs).map_err(|error| Stopped::failed(&error))?;
     let code = if runs.iter().all(|run| run.pass) { 0 } else { FAILED };
     // Where JSON goes to the standard output, what is for people goes elsewhere.
     if args.json.as_deref() == Some(Path::new("-")) {
@@ -141,7 +142,7 @@ fn run(args: RunArgs) -> Result<u8, Stopped> {
     Ok(code)
 }
 
-fn compare(args: CompareArgs) -> Result<u8, Stopped> {
+fn compare(args: &CompareArgs) -> Result<u8, Stopped> {
     let scenarios = if args.scenarios.is_empty() { scenarios(&["all".into()])? } else { scenarios(&args.scenarios)? };
     let policies = Policy::each();
     let jobs: Vec<_> = scenarios
@@ -150,7 +151,7 @@ fn compare(args: CompareArgs) -> Result<u8, Stopped> {
             policies.iter().map(|policy| Job { scenario, policy: policy.clone(), seed: args.common.seed })
         })
         .collect();
-    let runs = batch::play_all(&jobs, args.common.jobs).map_err(Stopped::failed)?;
+    let runs = batch::play_all(&jobs, args.common.jobs).map_err(|error| Stopped::failed(&error))?;
     print(&compare::table(&scenarios, &runs))?;
     write_files(runs, None, args.html.as_deref())?;
     Ok(0)
@@ -161,15 +162,15 @@ fn scenarios(names: &[String]) -> Result<Vec<Scenario>, Stopped> {
     let mut found = Vec::new();
     for name in names {
         if name == "all" {
-            found.extend(builtins().map_err(Stopped::failed)?);
+            found.extend(builtins().map_err(|error| Stopped::failed(&error))?);
         } else if let Some(scenario) = builtin(name) {
-            found.push(scenario.map_err(Stopped::failed)?);
+            found.push(scenario.map_err(|error| Stopped::failed(&error))?);
         } else if Path::new(name).extension().is_some_and(|extension| extension == "toml") {
-            let text = fs::read_to_string(name).map_err(|error| Stopped::usage(format!("{name}: {error}")))?;
+            let text = fs::read_to_string(name).map_err(|error| Stopped::usage(&format!("{name}: {error}")))?;
             let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or(name);
-            found.push(Scenario::parse(stem, &text).map_err(Stopped::usage)?);
+            found.push(Scenario::parse(stem, &text).map_err(|error| Stopped::usage(&error))?);
         } else {
-            return Err(Stopped::usage(format!(
+            return Err(Stopped::usage(&format!(
                 "no scenario {name:?}: say one that `herdlab list` shows, the path of a .toml file, or all"
             )));
         }
@@ -185,7 +186,7 @@ fn policies(scenario: &Scenario, asked: &[String]) -> Result<Vec<Policy>, Stoppe
         if name == "all" && !asked.is_empty() && asked.len() == 1 {
             return Ok(Policy::each());
         }
-        policies.push(name.parse().map_err(Stopped::usage)?);
+        policies.push(name.parse().map_err(|error| Stopped::usage(&error))?);
     }
     Ok(policies)
 }
@@ -196,7 +197,7 @@ fn write_files(runs: Vec<Run>, json: Option<&Path>, html: Option<&Path>) -> Resu
         write(path, &html::page(&document))?;
     }
     if let Some(path) = json {
-        let mut text = serde_json::to_string_pretty(&document).map_err(Stopped::failed)?;
+        let mut text = serde_json::to_string_pretty(&document).map_err(|error| Stopped::failed(&error))?;
         text.push('\n');
         write(path, &text)?;
     }
@@ -207,7 +208,7 @@ fn write(path: &Path, text: &str) -> Result<(), Stopped> {
     if path == Path::new("-") {
         return print(text).map(drop);
     }
-    fs::write(path, text).map_err(|error| Stopped::failed(format!("{}: {error}", path.display())))
+    fs::write(path, text).map_err(|error| Stopped::failed(&format!("{}: {error}", path.display())))
 }
 
 fn print(text: &str) -> Result<u8, Stopped> {
@@ -215,6 +216,6 @@ fn print(text: &str) -> Result<u8, Stopped> {
         Ok(()) => Ok(0),
         // Whoever read it has seen enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
-        Err(error) => Err(Stopped::failed(format!("standard output: {error}"))),
+        Err(error) => Err(Stopped::failed(&format!("standard output: {error}"))),
     }
 }

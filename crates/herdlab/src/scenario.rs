@@ -8,6 +8,8 @@
 mod builtin;
 mod check;
 mod error;
+mod happens;
+mod settings;
 mod time;
 
 use serde::Deserialize;
@@ -17,6 +19,8 @@ use crate::policy::Policy;
 pub use builtin::{builtin, builtins};
 pub use check::{Bound, CheckSpec, Oracle};
 pub use error::ScenarioError;
+pub use happens::{Act, Bystander, Deed, Trouble, WarmUpSpec};
+pub use settings::{CacheSpec, GateSpec, ModelSpec, OriginSpec};
 pub use time::Time;
 
 /// What is set, what happens and what must come out.
@@ -169,180 +173,6 @@ impl Keys {
         let hot = self.hot.iter().filter(|hot| hot.from == Time::default());
         hot.fold(law, |law, hot| law.with_hot(HotShare { key: hot.key, share: hot.share }))
     }
-}
-
-/// Settings of the cache; what is left out is the engine's default.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CacheSpec {
-    /// Soft TTL.
-    pub fresh_for: Time,
-    /// How long after it a value may be answered while a refresh runs.
-    #[serde(default)]
-    pub stale_for: Time,
-    /// How long after it a value may be answered when loads fail.
-    pub stale_if_error_for: Option<Time>,
-    /// The most entries.
-    pub capacity: Option<u64>,
-    /// Largest part of the soft TTL that jitter takes away.
-    pub jitter: Option<f64>,
-    /// Refresh-ahead factor β.
-    pub beta: Option<f64>,
-    /// How long "does not exist" is remembered.
-    pub negative_ttl: Option<Time>,
-    /// Limit of an origin call.
-    pub origin_timeout: Option<Time>,
-    /// Limit of a flight.
-    pub flight_deadline: Option<Time>,
-    /// Cooling after failed loads: base and cap.
-    pub cooling: Option<[Time; 2]>,
-    /// The most flights.
-    pub max_flights: Option<usize>,
-    /// The most waiters of one flight.
-    #[serde(default = "max_waiters")]
-    pub max_waiters: usize,
-}
-
-fn max_waiters() -> usize {
-    1_000_000
-}
-
-/// Settings of the gate; what is left out is the engine's default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct GateSpec {
-    /// The most concurrent origin calls.
-    pub permits: Option<usize>,
-    /// The most loads that wait for a permit.
-    pub queue: Option<usize>,
-    /// The longest that one waits.
-    pub queue_timeout: Option<Time>,
-    /// Of the permits, the most that refreshes use.
-    pub refresh_permits: Option<usize>,
-    /// Of the permits, the most that a warm-up uses.
-    pub warm_up_permits: Option<usize>,
-    /// Whether the gate shuts when too many loads fail; it does if left out.
-    pub fail_fast: Option<bool>,
-}
-
-impl GateSpec {
-    /// Permits if the scenario says nothing of them.
-    pub const PERMITS: usize = 64;
-
-    /// The most concurrent origin calls.
-    pub fn permits(&self) -> usize {
-        self.permits.unwrap_or(Self::PERMITS)
-    }
-}
-
-/// The database.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OriginSpec {
-    /// How fast it works.
-    #[serde(default)]
-    pub model: ModelSpec,
-    /// What one call takes when nothing disturbs it: with `log_normal` the median.
-    pub latency: Time,
-    /// `log_normal`: σ of the logarithm.
-    pub sigma: Option<f64>,
-    /// `processor_sharing`: calls that it works on at full speed.
-    pub capacity: Option<f64>,
-    /// Its connections; without a limit if left out.
-    pub connections: Option<usize>,
-    /// How long a call waits for one.
-    #[serde(default)]
-    pub acquire_timeout: Time,
-    /// Size of one value.
-    #[serde(default = "value_bytes")]
-    pub value_bytes: u64,
-}
-
-fn value_bytes() -> u64 {
-    256
-}
-
-/// How fast a database works.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ModelSpec {
-    /// Every call takes the same time, however many run.
-    #[default]
-    Fixed,
-    /// Every call takes a time of its own, drawn from a log-normal law.
-    LogNormal,
-    /// Running calls share a capacity.
-    ProcessorSharing,
-}
-
-/// Queries of another kind on the same database, which no cache stands before.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Bystander {
-    /// Queries each second.
-    pub per_second: f64,
-}
-
-/// A warm-up at the start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WarmUpSpec {
-    /// The first key.
-    #[serde(default)]
-    pub from: u64,
-    /// How many.
-    pub keys: u64,
-}
-
-/// Something that goes wrong for a while.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Trouble {
-    /// From then on.
-    pub from: Time,
-    /// Until then.
-    pub until: Time,
-    /// How many times slower the origin is.
-    #[serde(default = "one")]
-    pub slow: f64,
-    /// Part of its calls that fail, at once.
-    #[serde(default)]
-    pub fail: f64,
-}
-
-fn one() -> f64 {
-    1.0
-}
-
-/// Something that the application does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Act {
-    /// When first.
-    pub at: Time,
-    /// And then again after each such time.
-    pub every: Option<Time>,
-    /// What.
-    pub what: Deed,
-    /// To which key; those that concern every key leave it out.
-    #[serde(default)]
-    pub key: u64,
-}
-
-/// What an application does to its cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Deed {
-    /// Writes a new version to the database, then invalidates the key.
-    Write,
-    /// Invalidates the key.
-    Invalidate,
-    /// Marks the key stale.
-    MarkStale,
-    /// Invalidates every key.
-    Clear,
-    /// Ends the freshness of every key now.
-    ExpireAll,
 }
 
 impl Scenario {

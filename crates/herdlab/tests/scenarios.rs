@@ -11,6 +11,7 @@ use herdlab::verdict;
 /// Requests that a usual run plays of a scenario.
 const SMALL: f64 = 50_000.0;
 
+#[expect(clippy::unwrap_used, reason = "a unit test reads all of them")]
 fn played() -> Vec<Scenario> {
     let all = std::env::var_os("HERDLAB_ALL").is_some();
     let requests = |scenario: &Scenario| {

@@ -53,14 +53,14 @@ pub(super) fn plot(lines: &[Line]) -> String {
     }
     for (nth, line) in lines.iter().enumerate() {
         let colour = COLOURS[nth % COLOURS.len()];
-        let points: String =
-            thinned(&line.points).map(|(at, value)| format!("{:.1},{:.1} ", x(at as f64), y(value))).collect();
+        let points: Vec<_> =
+            thinned(&line.points).map(|(at, value)| format!("{:.1},{:.1}", x(at as f64), y(value))).collect();
         let label = above + 12.0 + 15.0 * nth as f64;
         let _ = write!(
             svg,
             "<polyline fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.6\" points=\"{}\"/>\
              <text x=\"{:.1}\" y=\"{label:.1}\" fill=\"{colour}\">{}</text>",
-            points.trim_end(),
+            points.join(" "),
             left + wide + 10.0,
             escaped(&line.name)
         );

@@ -40,7 +40,7 @@ async fn perform(act: Act, stage: Arc<Stage>) {
     let mut at = Instant::now() + act.at.0;
     loop {
         tokio::time::sleep_until(at).await;
-        deed(act, &stage);
+        deed(act, &stage).await;
         match act.every {
             Some(every) if every.0 > Duration::ZERO => at += every.0,
             Some(_) | None => return,
@@ -48,20 +48,20 @@ async fn perform(act: Act, stage: Arc<Stage>) {
     }
 }
 
-fn deed(act: Act, stage: &Stage) {
+async fn deed(act: Act, stage: &Stage) {
     let (cache, source) = (&stage.cache, &stage.source);
     match act.what {
         Deed::Write => {
             source.write(act.key);
-            drop(cache.invalidate(&act.key));
+            cache.invalidate(&act.key).await;
             source.invalidated(act.key);
         }
         Deed::Invalidate => {
-            drop(cache.invalidate(&act.key));
+            cache.invalidate(&act.key).await;
             source.invalidated(act.key);
         }
-        Deed::MarkStale => drop(cache.mark_stale(&act.key)),
-        Deed::Clear => drop(cache.clear()),
+        Deed::MarkStale => _ = cache.mark_stale(&act.key).await,
+        Deed::Clear => _ = cache.clear().await,
         Deed::ExpireAll => {
             source.expired_by_hand();
             cache.expire_all();

@@ -60,7 +60,9 @@ impl Source {
             Err(OriginError::NoConnection { waited }) => Some(waited),
             Err(OriginError::Failing | OriginError::Stopped) => None,
         };
-        waited.into_iter().for_each(|wait| cx.connection_wait(wait));
+        if let Some(wait) = waited {
+            cx.connection_wait(wait);
+        }
         served?;
         self.watch(key, |watched| watched.load_answered(Instant::now()));
         Ok(row.map_or_else(Loaded::absent, Loaded::value))

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::run::Run;
-use crate::scenario::{Oracle, Scenario};
+use crate::scenario::{Oracle, Scenario, Time};
 use crate::theory;
 
 /// The range that a figure must lie in, and where it comes from.
@@ -65,8 +65,8 @@ pub(super) fn expected(oracle: Oracle, scenario: &Scenario, run: &Run) -> Expect
             Expected::within(first * 1_000.0, within, "(c/λ)·e^(λL/c − 1)".into())
         }
         Oracle::CollapseLoads { within } => {
-            let loads = rate * theory::first_answer_s(rate, load_s, capacity);
-            Expected::within(loads, within, "λ·(c/λ)·e^(λL/c − 1)".into())
+            let until_then = rate * theory::first_answer_s(rate, load_s, capacity);
+            Expected::within(until_then, within, "λ·(c/λ)·e^(λL/c − 1)".into())
         }
         Oracle::Misses { hit_ratio, sigmas } => {
             let calls = scenario.traffic.per_second * (1.0 - hit_ratio);
@@ -80,8 +80,8 @@ pub(super) fn expected(oracle: Oracle, scenario: &Scenario, run: &Run) -> Expect
             Expected { low: 0.0, high, how: format!("N/(J·T) = {}, + {sigmas}σ", short(mean)) }
         }
         Oracle::Steady { within } => {
-            let loads = length_s * theory::steady_loads_per_s(rate, load_s, fresh_s);
-            Expected::within(loads, within, "length ÷ (T + L + 1/λ)".into())
+            let in_all = length_s * theory::steady_loads_per_s(rate, load_s, fresh_s);
+            Expected::within(in_all, within, "length ÷ (T + L + 1/λ)".into())
         }
         Oracle::Lead { sigmas } => {
             let beta = run.setup.config.beta;
@@ -91,7 +91,7 @@ pub(super) fn expected(oracle: Oracle, scenario: &Scenario, run: &Run) -> Expect
             Expected::around(mean, slack, format!("βδ(ln rβδ + 0.577), ± {sigmas}σ over {cycles} cycles"))
         }
         Oracle::Cooling { length } => {
-            let [base, cap] = scenario.cache.cooling.map_or([0.1, 5.0], |windows| windows.map(|time| time.seconds()));
+            let [base, cap] = scenario.cache.cooling.map_or([0.1, 5.0], |windows| windows.map(Time::seconds));
             let (low, high) = theory::cooling_attempts(length.seconds(), base, cap);
             Expected { low: low as f64, high: high as f64, how: "windows from base to cap, × U[1, 1.5]".into() }
         }
