@@ -18,15 +18,22 @@
 //! | [`run`] | a run as JSON: settings, figures, checks |
 
 pub mod arrivals;
+#[cfg(feature = "scenarios")]
 pub mod cli;
 pub mod demo;
+#[cfg(feature = "scenarios")]
 pub mod html;
 pub mod load;
 pub mod origin;
+#[cfg(feature = "scenarios")]
 pub mod play;
+#[cfg(feature = "scenarios")]
 pub mod policy;
 pub mod quantiles;
 pub mod run;
+#[cfg(feature = "scenarios")]
 pub mod scenario;
+#[cfg(feature = "scenarios")]
 pub mod theory;
+#[cfg(feature = "scenarios")]
 pub mod verdict;
