@@ -61,7 +61,8 @@ fn overran(world: &World, load: &Birth) -> bool {
 fn given_up(world: &World, load: &Birth, newest: usize) -> bool {
     let (opened, newest) = (world.opened(load), world.opened(&world.births[newest]));
     let waits = |asked: &Asked| {
-        asked.key == load.key && asked.state == State::Running && asked.seq >= opened && asked.seq < newest
+        let alone = matches!(asked.who, Who::Caller(_));
+        alone && asked.key == load.key && asked.state == State::Running && asked.seq >= opened && asked.seq < newest
     };
     world.setup.when_unwatched == WhenUnwatched::Abandon && opened < newest && !world.asks.iter().any(waits)
 }

@@ -66,7 +66,7 @@ impl Run {
     pub(super) fn ask_many(&mut self, asks: &[(u64, Script)], wait: Option<Duration>) -> Result<(), String> {
         let mut keys = Vec::new();
         for (number, script) in asks {
-            let tag = self.world.lock().ask(*number, Who::Caller(wait), *script);
+            let tag = self.world.lock().ask(*number, Who::Member(wait), *script);
             keys.push(Key { number: *number, tag });
         }
         let asks = keys.iter().map(|key| Ask { tag: key.tag, before: self.before(key) }).collect();

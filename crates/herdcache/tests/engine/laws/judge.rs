@@ -298,8 +298,17 @@ fn cooling(world: &World, asked: &Asked, last: &Failure<Down>, retry_in: Duratio
         return Ok(());
     }
     let birth = cause(world, asked.key, last)?;
-    let stands = birth.ended.is_some_and(|(_, at)| asked.at < at + most) && newer(world, birth, asked.seq).is_ok();
-    if stands { Ok(()) } else { Err(format!("E1: this failure is over: {birth:?}")) }
+    let stands = |birth: &Birth| {
+        birth.ended.is_some_and(|(_, at)| asked.at < at + most) && newer(world, birth, asked.seq).is_ok()
+    };
+    // A breach of contract does not say which load it was: one that was superseded may have ended later.
+    let same =
+        |other: &&Birth| matches!(last, Failure::Contract { .. }) && other.key == birth.key && other.came == birth.came;
+    if stands(birth) || world.births.iter().filter(same).any(stands) {
+        Ok(())
+    } else {
+        Err(format!("E1: this failure is over: {birth:?}"))
+    }
 }
 
 /// G1, S6: a refusal has its exact reason.

@@ -96,6 +96,8 @@ pub(super) struct Asked {
 pub(super) enum Who {
     /// A caller, who waits for at most this long.
     Caller(Option<Duration>),
+    /// The same, for several keys at once: for some of them the wait may be over before all are answered.
+    Member(Option<Duration>),
     /// The application, for a refresh: now or never.
     Refresher,
     /// A warm-up: at any time from now on.
@@ -249,7 +251,7 @@ impl World {
     /// A request begins, or a wish; gives its number.
     pub(super) fn ask(&mut self, key: u64, who: Who, script: Script) -> usize {
         let (wait, state) = match who {
-            Who::Caller(wait) => {
+            Who::Caller(wait) | Who::Member(wait) => {
                 self.requests += 1;
                 (wait, State::Running)
             }
