@@ -59,6 +59,7 @@ pub(super) struct Breaker {
 #[derive(Default)]
 struct State {
     window: Window,
+    streak: Streak,
     /// When the last outage ended; loads that began before say nothing about the origin now.
     healed: Moment,
     outage: Option<Outage>,
@@ -131,7 +132,11 @@ impl Breaker {
         let step = window / CELLS as u64;
         state.window.count(now / step, health, now.saturating_sub(began).min(window));
         let seen = state.window.sums(now / step);
-        if health == Health::Good || !self.proves(seen, of.permits) {
+        state.streak.count(health, now);
+        // Failures of long ago prove nothing in a row, either.
+        let in_a_row = state.streak.failed.min(seen.failed) >= self.settings.at_least;
+        let proven = self.proves(seen, of.permits) || in_a_row && state.streak.lasts(step, now);
+        if health == Health::Good || !proven {
             return Turn::None;
         }
         let Cell { calls, failed, .. } = seen;
@@ -156,7 +161,7 @@ impl Breaker {
     fn close(&self, state: &mut State, gate: &str, now: Moment) {
         let since = state.outage.take().map_or(now, |outage| outage.since);
         self.next_probe.store(0, Relaxed);
-        (state.window, state.healed) = (Window::default(), now);
+        (state.window, state.streak, state.healed) = (Window::default(), Streak { failed: 0, last_good: now }, now);
         let duration_us = now.saturating_sub(since) / 1_000;
         events::tell(gate, Severity::Info, now, Fact::OriginUp { duration_us });
     }
@@ -211,6 +216,31 @@ impl State {
     fn is_over(&self, role: Role, health: Health, now: Moment, window: u64) -> bool {
         let quiet = self.outage.as_ref().is_some_and(|outage| now.saturating_sub(outage.last_failure) >= window);
         role == Role::Probe && (health == Health::Good || health == Health::Unknown && quiet)
+    }
+}
+
+/// Failures in a row.
+///
+/// An origin that answered thousands a second and hangs now ends a handful: in the window the many good ones of before
+/// would outweigh them until they leave it. That none succeeds any more shows sooner.
+#[derive(Default)]
+struct Streak {
+    failed: u64,
+    last_good: Moment,
+}
+
+impl Streak {
+    fn count(&mut self, health: Health, now: Moment) {
+        match health {
+            Health::Good => *self = Self { failed: 0, last_good: now },
+            Health::Bad => self.failed += 1,
+            Health::Unknown => {}
+        }
+    }
+
+    /// Whether nothing has succeeded for so long: what fails in one moment, as when connections are cut, is a glitch.
+    fn lasts(&self, span: u64, now: Moment) -> bool {
+        now.saturating_sub(self.last_good) >= span
     }
 }
 

@@ -50,6 +50,9 @@ impl FailFast {
     /// its permits for the whole window: with 4 permits four loads of 5 s. With one permit it is that one for nine
     /// tenths of the window. `ratio` holds in either case, and no load counts for longer than the window.
     ///
+    /// And whatever went well before: so many failures in a row, within the window, are enough if nothing has succeeded for a tenth of the
+    /// window, 1 s by default. An origin that hangs ends few loads, and those that it answered just before are many.
+    ///
     /// More: later. Fewer: on a glitch.
     pub const fn at_least(mut self, loads: u64) -> Self {
         self.at_least = loads;

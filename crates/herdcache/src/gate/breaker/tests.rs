@@ -44,6 +44,31 @@ fn told(gate: &Gate) -> Vec<(Severity, Fact)> {
     events.iter().filter(|event| event.subject == gate.name()).map(|e| (e.severity, e.fact.clone())).collect()
 }
 
+/// G5: failures in a row over a tenth of the window open it, whatever went well before; the same in one moment is a
+/// glitch, and one success begins the row anew.
+#[tokio::test(start_paused = true)]
+async fn g5_opens_when_nothing_succeeds_any_more() {
+    let gate = gate("g5-row");
+    for _ in 0..1_000 {
+        load(&gate, OriginResult::Value);
+    }
+    // Connections are cut: many fail at once.
+    for _ in 0..50 {
+        load(&gate, OriginResult::Error);
+    }
+    assert_eq!(circuit(&gate), CircuitState::Closed);
+    advance(ms(900)).await;
+    load(&gate, OriginResult::Value);
+    for _ in 0..3 {
+        advance(ms(400)).await;
+        load(&gate, OriginResult::Timeout);
+    }
+    // 1.2 s without a success, but one failure too few.
+    assert_eq!(circuit(&gate), CircuitState::Closed);
+    load(&gate, OriginResult::Timeout);
+    assert_eq!(circuit(&gate), CircuitState::Open);
+}
+
 /// G5: half of at least so many; then nobody but one probe each second; a bad probe changes nothing, a good one all.
 #[tokio::test(start_paused = true)]
 async fn g5_opens_probes_and_closes() {
