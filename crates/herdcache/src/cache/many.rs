@@ -6,7 +6,6 @@
 //! its way. The reads are waited for in their order: all of them are needed, so only the
 //! first has to be polled each time, and a glance tells of the others.
 
-use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -90,7 +89,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> ReadThrough<K, 
             keys,
             limit: self.cache.wait,
             answers: Vec::new(),
-            unasked: VecDeque::new(),
+            unasked: Vec::new(),
             waiting: Vec::new(),
             began: 0,
             sleep: None,
@@ -108,7 +107,7 @@ struct GetMany<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> {
     /// One for each key, in their order.
     answers: Vec<Option<Got<V, E>>>,
     /// Keys that are to be loaded when there is room, by their places. Nobody can have joined their loads.
-    unasked: VecDeque<usize>,
+    unasked: Vec<usize>,
     waiting: Vec<Waiting<'a, K, V, E>>,
     /// When it began; from a flight's deadline later on nothing more is asked for.
     began: Moment,
@@ -143,9 +142,7 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> GetMany<'a,
     fn start(&mut self, cx: &mut Context<'_>) {
         self.began = clock::exact();
         self.answers.resize_with(self.keys.len(), || None);
-        let places: VecDeque<_> = (0..self.keys.len()).collect();
-        self.unasked = places;
-        let led = self.ask(cx, Look::First);
+        let led = self.ask(cx, 0..self.keys.len(), Look::First);
         batch::launch(led, self.origin);
         self.advance(cx);
         // The limit is kept here, once for all. Where it cannot be, each read says so.
@@ -164,7 +161,8 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> GetMany<'a,
             let mut led = self.pass(cx);
             let unasked = self.unasked.len();
             if unasked > 0 && !self.is_too_late() {
-                led.extend(self.ask(cx, Look::Again));
+                let again = std::mem::take(&mut self.unasked);
+                led.extend(self.ask(cx, again, Look::Again));
             }
             if led.is_empty() && unasked == self.unasked.len() {
                 return;
@@ -200,14 +198,14 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> GetMany<'a,
 
     /// Asks for keys as long as there is room for their loads: as much as the gate lets through at once. The rest would
     /// only crowd its queue, against others and against itself. F3: what can be answered at once needs no room.
-    fn ask(&mut self, cx: &mut Context<'_>, look: Look) -> Vec<Led<K, V, E>> {
+    fn ask(&mut self, cx: &mut Context<'_>, places: impl IntoIterator<Item = usize>, look: Look) -> Vec<Led<K, V, E>> {
         let mut led = Vec::new();
         let leading = self.waiting.iter().filter(|waiting| waiting.leads).count();
         let mut room = batch::room(self.core, self.origin).saturating_sub(leading);
-        for place in std::mem::take(&mut self.unasked) {
+        for place in places {
             let mut read = self.read(place);
             if room == 0 && (look == Look::Again || !read.is_there()) {
-                self.unasked.push_back(place);
+                self.unasked.push(place);
                 continue;
             }
             let polled = Pin::new(&mut read).poll(cx);
