@@ -6,19 +6,15 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails there")]
 
 mod aborts;
-mod drops;
 mod herds;
 mod leavings;
+mod size;
 #[path = "../engine/support.rs"]
 #[expect(dead_code, reason = "these tests need a part of it")]
 mod support;
 
+use size::number;
 use tokio::runtime::{Builder, Runtime};
-
-/// A number from the environment.
-fn number(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).ok().map_or(otherwise, |text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
-}
 
 /// Threads that get in each other's way also where there are fewer processors.
 fn threads(count: usize) -> Runtime {
