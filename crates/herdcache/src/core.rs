@@ -44,7 +44,6 @@ use crate::hotkeys::{HotKeys, Seen};
 use crate::key::{Key, KeyNames};
 use crate::local::{Local, Room};
 use crate::measures::{Measures, Policy};
-use crate::origin::call::Errand;
 use crate::store::{Leavings, Store};
 use crate::sync::Notify;
 use crate::sync::RandomState;
@@ -203,11 +202,6 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(SeqCst)
-    }
-
-    /// What a load of this key is about.
-    pub(crate) fn errand(&self, hash: u64) -> Errand {
-        Errand { cache: Arc::as_ptr(&self.account).addr(), hash }
     }
 
     pub(crate) fn next_flight() -> u64 {

@@ -116,7 +116,7 @@ pub use events::Events;
 pub use feed::{Feed, FeedBuilder, serve_feed};
 pub use gate::{FailFast, Gate, GateBuilder, GatePermit, Rejected};
 pub use herdfeed::{self, Outcome, RejectReason};
-pub use key::{Key, KeyView};
+pub use key::{Key, KeyView, Secret};
 pub use loaded::Loaded;
 pub use measures::Switch;
 pub use origin::{BlockingError, LoadContext, Origin};

@@ -70,7 +70,8 @@ pub trait Origin<K, V>: Send + Sync + 'static {
     /// `keys` are between 1 and `MAX_BATCH` different keys; the whole call runs under one permit, within one
     /// `origin_timeout`. The reply may be in any order. A key that it leaves out has failed as
     /// [`Failure::Contract`](crate::Failure::Contract): say [`Loaded::absent`] for what does not exist. A key that
-    /// was not asked for is ignored, and of a key that is named twice the first value counts.
+    /// was not asked for is ignored, and of a key that is named twice the first value counts; the values left over stand
+    /// in the account as discards, `not_asked`.
     ///
     /// As given, it loads one key after the other and ends with the first error.
     ///

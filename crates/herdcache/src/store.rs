@@ -8,9 +8,11 @@
 pub(crate) mod model;
 #[cfg(not(any(herd_loom, herd_shuttle)))]
 pub(crate) mod moka;
-#[cfg(all(test, not(any(herd_loom, herd_shuttle))))]
+#[cfg(test)]
+#[cfg(not(any(herd_loom, herd_shuttle)))]
 pub(crate) mod quick;
-#[cfg(all(test, not(any(herd_loom, herd_shuttle))))]
+#[cfg(test)]
+#[cfg(not(any(herd_loom, herd_shuttle)))]
 mod tests;
 
 use std::borrow::Borrow;
@@ -90,7 +92,14 @@ impl<K> Leavings<K> {
     }
 
     /// An entry has left. Told by the store exactly once per entry.
-    pub(crate) fn note<V: Send + Sync + 'static>(&self, hash: u64, stored: &Stored<V>, leaving: Leaving) {
+    ///
+    /// `hash` is the application's code and may panic: it is asked when everything is counted.
+    pub(crate) fn note<V: Send + Sync + 'static>(
+        &self,
+        hash: impl FnOnce() -> u64,
+        stored: &Stored<V>,
+        leaving: Leaving,
+    ) {
         let stamps = stored.stamps();
         let expired = self.in_force.judge(stamps, clock::coarse()) >= Freshness::Reserve;
         let leaving = if stamps.is_superseded() { Leaving::Overwritten } else { leaving };
@@ -109,7 +118,7 @@ impl<K> Leavings<K> {
         // Absences come in floods, and would crowd out why values left.
         let told = matches!(stored, Stored::Value(_)) || cause == RemovalCause::Invalidated;
         if leaving != Leaving::Overwritten && told {
-            self.ghosts.note(hash, cause);
+            self.ghosts.note(hash(), cause);
         }
     }
 }

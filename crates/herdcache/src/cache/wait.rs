@@ -11,6 +11,7 @@ use herdfeed::FlightRole;
 use crate::clock::{self, Moment};
 use crate::core::Core;
 use crate::core::instead::Older;
+use crate::entry::Stored;
 use crate::flight::{Flight, Slot};
 use crate::key::Key;
 use crate::request::Request;
@@ -121,6 +122,7 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
     }
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ended<V>> {
+        let epoch = self.epoch();
         let Some((_, flight)) = &self.seat else {
             return Poll::Pending;
         };
@@ -132,7 +134,11 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
             return Poll::Ready(Ended::Landed);
         }
         if let Some(timers) = &mut self.timers {
-            if let Some(ended) = timers.poll(cx, || self.core.usable(flight.previous_entry()?)) {
+            let older = || match self.core.older_for(flight, epoch)? {
+                Stored::Value(entry) => self.core.usable(entry),
+                Stored::Absent(_) => None,
+            };
+            if let Some(ended) = timers.poll(cx, older) {
                 if let Ended::Soft(_) = ended {
                     flight.want();
                 }

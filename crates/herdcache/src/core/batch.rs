@@ -3,7 +3,7 @@
 //! Each flight keeps its own row, deadline, doom and end; what they share is the call with its permit, its
 //! task and its watch. The reply is taken apart here, and each flight settles its part as if it had flown alone.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-use herdfeed::{FlightEnd, OriginResult};
+use herdfeed::{DiscardReason, FlightEnd, Measure, OriginResult};
 
 use super::fly::{Pass, Pilot, panicked};
 use super::{Core, LocalStore};
@@ -22,7 +22,7 @@ use crate::flight::{Flight, Landing, Leash, Serves};
 use crate::gate::Place;
 use crate::key::Key;
 use crate::loaded::{Loaded, What};
-use crate::origin::call::{self, Call, Errands, Part, Ticket, Within, may_poll_in_place};
+use crate::origin::call::{self, Call, Part, Ticket, Within, may_poll_in_place};
 use crate::origin::{AnyOrigin, BatchFuture};
 use crate::runtime;
 use crate::store::Store;
@@ -56,6 +56,23 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 }
 
+/// How many flights of a batch may be on their way at once: as many calls as the gate lets through, one where they run
+/// under the permit of a load that asks.
+pub(crate) fn room<K, V, E, S>(core: &Core<K, V, E, S>, origin: &Arc<dyn AnyOrigin<K, V, E>>) -> usize
+where
+    K: Key,
+    V: Send + Sync + 'static,
+    E: Send + Sync + 'static,
+    S: Store<K, V>,
+{
+    let calls = match (core.measures.read().has(Measure::Permits), call::is_any()) {
+        (false, _) => usize::MAX,
+        (true, true) => 1,
+        (true, false) => core.gate.limit().max(1),
+    };
+    calls.saturating_mul(origin.max_batch().max(1))
+}
+
 /// Flies all of them: in chunks, by one origin call each. Returns when each call is ready, runs by itself or queues.
 pub(crate) fn launch<K, V, E, S>(led: Vec<Led<K, V, E, S>>, origin: &Arc<dyn AnyOrigin<K, V, E>>)
 where
@@ -66,11 +83,15 @@ where
 {
     let most = origin.max_batch();
     let mut keys = HashSet::with_hasher(FixedState::default());
-    // S6: a call takes one place in the queue, which is its group's.
-    let mut chunks: Vec<(Option<u64>, Vec<_>)> = Vec::new();
-    let mut alone = Vec::new();
+    let (mut chunks, mut alone) = (Vec::new(), Vec::new());
+    // S6: a call takes one place in the queue, which is its group's. The last chunk of each group.
+    let mut last = HashMap::with_hasher(FixedState::default());
     for led in led {
         let Some(flight) = &led.flight else { continue };
+        // X1: a shutdown has landed it already; dropped, it leaves the table.
+        if flight.has_ended() {
+            continue;
+        }
         // L2: what has to wait for older loads of its key holds up nobody else. Without single-flight a key may
         // come twice, and a call names each of its keys once.
         if most < 2 || flight.is_held() || !keys.insert(flight.hash) {
@@ -78,13 +99,15 @@ where
             continue;
         }
         let group = flight.group.map(|group| group.id);
-        let last = chunks.iter_mut().rev().find(|(of, _)| *of == group);
-        match last.filter(|(_, chunk)| chunk.len() < most) {
-            Some((_, chunk)) => chunk.push(led),
-            None => chunks.push((group, vec![led])),
+        let chunk = last.get(&group).and_then(|place: &usize| chunks.get_mut(*place));
+        if let Some(chunk) = chunk.filter(|chunk: &&mut Vec<_>| chunk.len() < most) {
+            chunk.push(led);
+            continue;
         }
+        last.insert(group, chunks.len());
+        chunks.push(vec![led]);
     }
-    for (_, chunk) in chunks {
+    for chunk in chunks {
         fly(chunk, origin);
     }
     // After the calls, so that of two loads of one key the one that was opened first begins first.
@@ -131,11 +154,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     fn of(mut chunk: Vec<Led<K, V, E, S>>) -> Option<Self> {
         let core = Arc::clone(&chunk.first()?.core);
         let flights = || chunk.iter().filter_map(|led| led.flight.as_ref());
-        let errands = flights().map(|flight| core.errand(flight.hash)).collect();
         // The call has one limit to tell its loader: that of the flight which must be over first.
         let deadline = flights().map(|flight| flight.deadline).min()?;
         let (gate, above) = (core.gate.address(), call::current());
-        let call = Call::new(Errands::Many(errands), gate, &core.account, deadline, above);
+        let call = Call::new(gate, &core.account, deadline, above);
         let flights = chunk.iter_mut().filter_map(|led| led.flight.take());
         let pilots = flights.map(|flight| core.pilot_on(flight, Arc::clone(&call))).collect();
         Some(Self { core, pilots, call })
@@ -167,6 +189,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     fn fly_in_place(self, ticket: Ticket, now: Moment, origin: &Arc<dyn AnyOrigin<K, V, E>>) {
         let part = self.begin(ticket, now);
+        self.flights().for_each(|flight| self.core.watch_for_the_early(flight));
         let mut load = match self.make(origin) {
             Ok(load) => load,
             Err(failure) => return self.finish(Err(failure), None, part),
@@ -185,12 +208,19 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     fn begin(&self, ticket: Ticket, now: Moment) -> Part {
         let limits = self.pilots.iter().map(|pilot| pilot.set_out(now));
         let first = limits.min().unwrap_or(now);
+        // O1: protection would have spared the call if it had spared each of its flights.
+        let one = self.flights().find(|flight| flight.spared().is_none()).or(self.flights().next());
+        let ticket = match one {
+            Some(flight) => self.core.call_without(flight, &self.call, ticket),
+            None => ticket,
+        };
         self.call.begin(ticket, now, first)
     }
 
     /// One poll of the call, with its panics caught; a reply is sorted by the flights.
     fn poll(&self, load: &mut BatchFuture<K, V, E>, cx: &mut Context<'_>) -> Poll<BatchEnd<V, E>> {
         let _within = Within::enter(&self.call);
+        self.flights().for_each(|flight| flight.begins());
         let polled = catch_unwind(AssertUnwindSafe(|| match load.as_mut().poll(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(reply)) => Poll::Ready(Ok(self.sort(reply))),
@@ -200,7 +230,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         polled.unwrap_or_else(|panic| Poll::Ready(Err(panicked(&*panic))))
     }
 
-    /// Finds each flight its part of the reply. What was not asked for, or comes twice, is left over.
+    /// Finds each flight its part of the reply. What was not asked for, or comes twice, is left over and counted.
     fn sort(&self, reply: Vec<(K, Loaded<V>)>) -> Vec<Option<Loaded<V>>> {
         let mut places = HashTable::with_capacity(self.pilots.len());
         let hash = |place: &usize| self.pilots[*place].flight.hash;
@@ -208,8 +238,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let mut sorted: Vec<_> = self.pilots.iter().map(|_| None).collect();
         for (key, loaded) in reply {
             let place = places.find(self.core.hash(&key), |place| self.pilots[*place].flight.key == key);
-            if let Some(empty @ None) = place.and_then(|place| sorted.get_mut(*place)) {
-                *empty = Some(loaded);
+            match place.and_then(|place| sorted.get_mut(*place)) {
+                Some(empty @ None) => *empty = Some(loaded),
+                Some(Some(_)) | None => self.core.account.discards.add(DiscardReason::NotAsked),
             }
         }
         sorted

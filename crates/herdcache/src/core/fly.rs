@@ -22,7 +22,7 @@ use crate::flight::{Flight, Landing};
 use crate::gate::{Admission, Place};
 use crate::key::Key;
 use crate::loaded::{Loaded, What};
-use crate::origin::call::{self, Call, Errands, Part, Ticket, Within, may_poll_in_place};
+use crate::origin::call::{self, Call, Part, Ticket, Within, may_poll_in_place};
 use crate::origin::{LoadContext, LoadFuture};
 use crate::runtime;
 use crate::store::Store;
@@ -81,14 +81,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         flight: &Arc<Flight<K, V, E>>,
         above: Option<Arc<Call>>,
     ) -> Pilot<K, V, E, S> {
-        let errand = Errands::One(self.errand(flight.hash));
-        let call = Call::new(errand, self.gate.address(), &self.account, flight.deadline, above);
+        let call = Call::new(self.gate.address(), &self.account, flight.deadline, above);
         self.pilot_on(Arc::clone(flight), call)
     }
 
     /// The pilot of a flight that makes this call, alone or with others.
     pub(super) fn pilot_on(self: &Arc<Self>, flight: Arc<Flight<K, V, E>>, call: Arc<Call>) -> Pilot<K, V, E, S> {
-        flight.set_call(Arc::clone(&call));
+        flight.set_call(&call);
         Pilot { core: Arc::clone(self), flight, call, left: AtomicBool::new(false) }
     }
 }
@@ -133,6 +132,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     fn fly_in_place(self, ticket: Ticket, now: Moment, start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>) {
         let part = self.begin(ticket, now);
+        self.core.watch_for_the_early(&self.flight);
         let mut load = match self.make(start) {
             Ok(load) => load,
             Err(failure) => return self.land_failure(failure, part),
@@ -170,6 +170,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         cx: &mut Context<'_>,
     ) -> Poll<LoadEnd<V, E>> {
         let _within = Within::enter(&self.call);
+        self.flight.begins();
         match catch_unwind(AssertUnwindSafe(|| load.poll(cx))) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(result)) => Poll::Ready(result.map_err(|error| Failure::Origin(Arc::new(error)))),

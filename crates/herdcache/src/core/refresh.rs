@@ -116,8 +116,12 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 pilot.fly_behind(ticket, start);
                 Refreshing::Started
             }
-            Opened::Busy => Refreshing::UnderWay,
+            Opened::Busy => {
+                ticket.unused();
+                Refreshing::UnderWay
+            }
             Opened::Full(reason) => {
+                ticket.unused();
                 self.count_rejection(reason);
                 Refreshing::Full
             }

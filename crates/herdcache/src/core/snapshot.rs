@@ -8,6 +8,7 @@ use herdfeed::{CacheConfig, CacheSnapshot, HotKey, LiveFlight, Peaks, Protection
 use super::Core;
 use super::landed::LandedFlight;
 use crate::clock::{self, Moment};
+use crate::graveyard::Vigil;
 use crate::herd::Sample;
 use crate::hotkeys::Hot;
 use crate::key::Key;
@@ -18,6 +19,8 @@ use crate::sync::atomic::Ordering::Relaxed;
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
     /// Everything that this cache counts, now. Does the store's pending maintenance first.
     pub(crate) fn snapshot(&self) -> CacheSnapshot {
+        // A value that is removed meanwhile may die here, and its `Drop` may panic: that is not the reader's.
+        let _vigil = Vigil::open();
         self.store.settle();
         let now = clock::exact();
         self.expire_overdue(now);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use herdfeed::{FlightTrigger, Measure, PermitClass};
 
 use super::Core;
+use super::berth::Berth;
 use super::fly::Pilot;
 use crate::clock::{self, Moment};
 use crate::entry::Stored;
@@ -26,8 +27,10 @@ pub(crate) enum Warming<K, V: Send + Sync + 'static, E> {
     Present,
     /// E1: it cools after a failure.
     Cooling,
-    /// No permit of the share is free, or the cache has its largest number of flights: to be tried again.
-    Busy,
+    /// No permit of the share is free: to be tried again.
+    NoPermit,
+    /// The cache, or the key's group, has as many flights as it may have: to be tried again.
+    Full,
     /// The cache was shut down.
     Closed,
 }
@@ -51,29 +54,39 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if let Some(cold) = self.unlike_cold(&self.table.lock(hash), (hash, key), now) {
             return cold;
         }
-        let ticket = if self.measures.read().has(Measure::Permits) {
+        let policy = self.measures.read();
+        let owned = key.clone();
+        let group = self.group(&owned, policy);
+        // Before the permit: one that is given back unused would tell every warm-up behind the gate to try again at once.
+        let Ok(place) = self.reserve(group) else { return Warming::Full };
+        let ticket = if policy.has(Measure::Permits) {
             self.gate.enter_background(PermitClass::Warmup).map(|permit| Ticket::Permit { permit })
         } else {
             Some(Ticket::Free(None))
         };
-        let Some(ticket) = ticket else { return Warming::Busy };
-        match self.open_warm(key, hash, now) {
+        let Some(ticket) = ticket else { return Warming::NoPermit };
+        let flight = self.flight(owned, (hash, group), (FlightTrigger::Warmup, None), policy, now);
+        match self.open_warm(key, &flight, place) {
             Ok(pilot) => {
-                let flight = Arc::clone(&pilot.flight);
                 flight.enlist(Serves::Told(Arc::clone(told)));
                 pilot.fly_behind(ticket, start);
                 Warming::Flying(flight)
             }
-            Err(other) => other,
+            Err(other) => {
+                ticket.unused();
+                other
+            }
         }
     }
 
     /// Registers the load, unless the key has become warm or busy meanwhile.
-    fn open_warm(self: &Arc<Self>, key: &K, hash: u64, now: Moment) -> Opened<K, V, E, S> {
-        let (policy, trigger, owned) = (self.measures.read(), FlightTrigger::Warmup, key.clone());
-        let group = self.group(&owned, policy);
-        let Ok(place) = self.reserve(group) else { return Err(Warming::Busy) };
-        let flight = self.flight(owned, (hash, group), (trigger, None), policy, now);
+    fn open_warm(
+        self: &Arc<Self>,
+        key: &K,
+        flight: &Arc<Flight<K, V, E>>,
+        place: Berth<'_, K, V, E, S>,
+    ) -> Opened<K, V, E, S> {
+        let (hash, now) = (flight.hash, flight.started);
         {
             let _vigil = Vigil::open();
             let mut shard = self.table.lock(hash);
@@ -85,13 +98,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 Some(stored) if self.is_warm(&stored, now) => return Err(Warming::Present),
                 older => flight.set_previous(older),
             }
-            shard.open(&flight, Seat::Current);
+            shard.open(flight, Seat::Current);
         }
         place.taken();
-        self.account.flight_starts.add(trigger);
-        self.sample_start(&flight, now);
+        self.account.flight_starts.add(flight.trigger);
+        self.sample_start(flight, now);
         // Nobody's nested load, whoever polls the warm-up.
-        Ok(self.pilot(&flight, None))
+        Ok(self.pilot(flight, None))
     }
 
     /// Why a key that is not in the store is not loaded now, if so.

@@ -95,6 +95,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let tagged = Tagged::new(stored, &key);
         let _vigil = Vigil::open();
         let mut shard = self.table.lock(flight.hash);
+        // Asked first: who joined after a tag's invalidation must not get it, whatever else has become of the flight.
+        let overtaken = self.leavings.tags.invalidated(stored.stamps().tags()) > flight.fate.epoch();
+        if overtaken {
+            flight.fate.cut_off();
+        }
         if let Some(doom) = flight.fate.doomed() {
             return Written::Discarded(match doom {
                 Doom::Invalidated => DiscardReason::Invalidated,
@@ -107,9 +112,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             return Written::Discarded(DiscardReason::Invalidated);
         }
         shard.cooling.end(flight.hash, &flight.key);
-        let overtaken = self.leavings.tags.invalidated(stored.stamps().tags());
-        if overtaken > flight.fate.epoch() {
-            flight.fate.cut_off();
+        if overtaken {
             return Written::Discarded(DiscardReason::Invalidated);
         }
         match keep {
@@ -186,10 +189,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             self.account.discards.add(reason);
             return self.store.remove(&key);
         }
-        if let Some(tagged) = tagged {
-            tagged.admit(&self.leavings.tags);
-        }
-        self.store.put(key, stored.clone());
+        tagged.map(|tagged| tagged.admit(&self.leavings.tags));
+        // The only handle: a value that is removed at once dies with whoever removes it, not in this caller's hands.
+        self.store.put(key, stored);
     }
 
     /// W1: forgets the key, and every load of it that is in progress.

@@ -26,8 +26,6 @@ const DEEPEST: u32 = 64;
 
 /// One call to the origin.
 pub(crate) struct Call {
-    /// The keys that it loads.
-    errands: Errands,
     /// The gate that it passed.
     pub(super) gate: usize,
     /// The call whose loader asked for this one.
@@ -60,22 +58,6 @@ enum State {
     Over,
 }
 
-/// A key of a cache, told apart from all others of the process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Errand {
-    /// The account of the cache, by address.
-    pub(crate) cache: usize,
-    /// The key's 64-bit hash: two keys that share it are taken for one, which costs an error once in 10¹⁹.
-    pub(crate) hash: u64,
-}
-
-/// What a call is about.
-pub(crate) enum Errands {
-    One(Errand),
-    /// B1: a batch call.
-    Many(Box<[Errand]>),
-}
-
 /// What lets a call through.
 pub(crate) enum Ticket {
     /// A permit of its own.
@@ -86,19 +68,22 @@ pub(crate) enum Ticket {
     Free(Option<Unlimited>),
 }
 
+impl Ticket {
+    /// There will be no call.
+    pub(crate) fn unused(self) {
+        match self {
+            Self::Permit { permit } => permit.unused(),
+            Self::Parent { .. } | Self::Free(_) => {}
+        }
+    }
+}
+
 /// A part of a call; the call ends when its last part is dropped.
 pub(crate) struct Part(pub(super) Arc<Call>);
 
 impl Call {
-    pub(crate) fn new(
-        errands: Errands,
-        gate: usize,
-        account: &Arc<Account>,
-        deadline: Moment,
-        parent: Option<Arc<Call>>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(gate: usize, account: &Arc<Account>, deadline: Moment, parent: Option<Arc<Call>>) -> Arc<Self> {
         Arc::new(Self {
-            errands,
             gate,
             depth: parent.as_ref().map_or(0, |parent| parent.depth + 1),
             patron: OnceLock::new(),
@@ -205,15 +190,11 @@ impl Call {
         }
     }
 
-    /// Whether this call, or one above it, is on this very errand: a loader that asks for its own key.
-    fn is_on(&self, errand: Errand) -> bool {
+    /// Whether it is this call, or one above it.
+    fn is_under(&self, other: &Arc<Self>) -> bool {
         let mut call = Some(self);
         while let Some(this) = call {
-            let own = match &this.errands {
-                Errands::One(one) => *one == errand,
-                Errands::Many(many) => many.contains(&errand),
-            };
-            if own {
+            if std::ptr::eq(this, Arc::as_ptr(other)) {
                 return true;
             }
             call = this.parent.as_deref();
@@ -259,9 +240,14 @@ pub(crate) fn current() -> Option<Arc<Call>> {
     CURRENT.with(|current| current.borrow().clone())
 }
 
-/// S5: whether this thread is polling a loader of this very key.
-pub(crate) fn is_within(errand: Errand) -> bool {
-    CURRENT.with(|current| current.borrow().as_ref().is_some_and(|call| call.is_on(errand)))
+/// Whether this thread is polling a loader at all.
+pub(crate) fn is_any() -> bool {
+    CURRENT.with(|current| current.borrow().is_some())
+}
+
+/// S5: whether this thread is polling the loader of this very call, or of one within it.
+pub(crate) fn is_within(call: &Arc<Call>) -> bool {
+    CURRENT.with(|current| current.borrow().as_ref().is_some_and(|current| current.is_under(call)))
 }
 
 /// Whether a load may be polled in place here, or the stack is deep already.

@@ -23,7 +23,7 @@ pub(crate) struct ModelStore<K: 'static, V: Send + Sync + 'static> {
 impl<K: Hash + Eq + Clone, V: Send + Sync + 'static> ModelStore<K, V> {
     fn left(&self, key: &K, stored: &Stored<V>, leaving: Leaving) {
         self.leavings.unlist(stored);
-        self.leavings.note(self.hasher.hash_one(key), stored, leaving);
+        self.leavings.note(|| self.hasher.hash_one(key), stored, leaving);
     }
 }
 

@@ -36,7 +36,7 @@ where
             // A key's own `Hash` may panic; moka would then never call this listener again.
             leavings.unlist(&stored);
             let _ = catch_unwind(AssertUnwindSafe(|| {
-                leavings.note(keys.hash_one(&*key), &stored, leaving);
+                leavings.note(|| keys.hash_one(&*key), &stored, leaving);
             }));
         };
         Self(Cache::builder().max_capacity(capacity).eviction_listener(listener).build_with_hasher(hasher))
@@ -75,6 +75,8 @@ where
     }
 
     fn each(&self, visit: &mut dyn FnMut(&K, &Stored<V>)) {
+        // What others remove meanwhile may die here.
+        let _vigil = Vigil::open();
         for (key, stored) in &self.0 {
             if let Some(key) = key.key() {
                 visit(key, &stored);

@@ -60,7 +60,7 @@ where
             // It tells replaced entries as evicted ones; the key tells them apart.
             let leaving = if left == key { Leaving::Overwritten } else { Leaving::Room };
             self.leavings.unlist(&stored);
-            self.leavings.note(self.keys.hash_one(&left), &stored, leaving);
+            self.leavings.note(|| self.keys.hash_one(&left), &stored, leaving);
         }
     }
 
@@ -70,7 +70,7 @@ where
     {
         if let Some((key, stored)) = self.entries.remove(key) {
             self.leavings.unlist(&stored);
-            self.leavings.note(self.keys.hash_one(&key), &stored, Leaving::Removed);
+            self.leavings.note(|| self.keys.hash_one(&key), &stored, Leaving::Removed);
         }
     }
 

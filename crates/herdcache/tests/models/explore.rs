@@ -6,7 +6,7 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler, ReplayScheduler, Uncontr
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
 
 /// Schedules of each kind, unless `HERD_RUNS` says otherwise.
-const RUNS: usize = 1_000;
+const RUNS: usize = 4_000;
 /// How many preemptions PCT bets on: most errors need one or two.
 const DEPTH: usize = 3;
 

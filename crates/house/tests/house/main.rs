@@ -8,6 +8,7 @@ mod budget;
 mod hygiene;
 mod manifests;
 mod primitives;
+mod proof;
 mod readme;
 mod rooms;
 mod rules;

@@ -9,6 +9,7 @@ use super::{OF_THREE, OF_TWO, One, Source, cache, explore, get, landing, miss, o
 use crate::core::join::Turn;
 use crate::flight::{Landing, Serves};
 use crate::loaded::Loaded;
+use crate::origin::call::{Call, Part, Ticket};
 use crate::sync::plain::atomic::Ordering::Relaxed;
 use crate::unwatched::WhenUnwatched;
 
@@ -120,12 +121,9 @@ fn s1_the_last_waiter_leaves_as_another_comes() {
 fn s7_a_call_ends_with_its_last_part() {
     explore(OF_TWO, || {
         let (cache, source) = (cache(WhenUnwatched::Finish), Source::new());
-        let call = {
-            let errand = crate::origin::call::Errands::One(cache.core.errand(1));
-            crate::origin::call::Call::new(errand, 0, &cache.core.account, u64::MAX, None)
-        };
-        let part = call.begin(crate::origin::call::Ticket::Free(None), 1, u64::MAX);
-        let other = crate::origin::call::Part::of(&call);
+        let call = Call::new(0, &cache.core.account, u64::MAX, None);
+        let part = call.begin(Ticket::Free(None), 1, u64::MAX);
+        let other = Part::of(&call);
         let blocking = spawn(move || drop(other));
         let done = Arc::new(Notify::new());
         let later = {
