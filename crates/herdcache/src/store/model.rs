@@ -1,8 +1,9 @@
 //! The store of the model checkers: a map under one lock that they decide about.
 //!
-//! moka's locks are real ones, and its listener calls the engine from within: a task
-//! that a checker stops there would stop every other at moka's lock. It has no bound
-//! and evicts nothing; the seam's own tests show what real stores do there.
+//! moka's locks are not theirs to decide about, so that none of its orders would be
+//! tried, and it does its maintenance by real time, so that a schedule could not be
+//! played again. This one has no bound and evicts nothing; the seam's own tests show
+//! what real stores do there.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
