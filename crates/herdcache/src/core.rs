@@ -4,6 +4,7 @@
 //! flight passes them, `cache/get.rs` in which order a request does.
 
 mod abandon;
+mod aboard;
 pub(crate) mod batch;
 mod berth;
 pub(crate) mod fly;

@@ -14,6 +14,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use herdfeed::{DiscardReason, FlightEnd, Measure, OriginResult};
 
+use super::aboard::Aboard;
 use super::fly::{Pass, Pilot, panicked};
 use super::{Core, LocalStore};
 use crate::clock::{self, Moment};
@@ -201,7 +202,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 return self.finish(end, Some(load), part);
             }
         }
-        self.spawn(load, move |batch, load| batch.fly_on(part, load));
+        self.spawn(load, move |pilot, load| Self::fly_on(Aboard { load, part, pilot }));
     }
 
     /// Begins the one origin call.
@@ -252,6 +253,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         F: Future<Output = ()> + Send + 'static,
     {
         let Some((runtime, _)) = runtime::with_timers() else {
+            // L3: before its permit, which `fly` may hold.
+            drop(load);
             return self.end_early(&Failure::Contract { what: runtime::NEEDED });
         };
         let core = Arc::clone(&self.core);
@@ -265,13 +268,14 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     /// The call goes on from its second poll.
-    async fn fly_on(self, part: Part, mut load: BatchFuture<K, V, E>) {
+    async fn fly_on(mut aboard: Aboard<BatchFuture<K, V, E>, Self>) {
         // X1: flights that were ended before this task first ran begin nothing.
-        if self.flights().all(|flight| flight.has_ended()) {
+        if aboard.pilot.flights().all(|flight| flight.has_ended()) {
             return;
         }
-        let end = poll_fn(|cx| self.poll(&mut load, cx)).await;
-        self.finish(end, Some(load), part);
+        let end = poll_fn(|cx| aboard.pilot.poll(&mut aboard.load, cx)).await;
+        let Aboard { load, part, pilot } = aboard;
+        pilot.finish(end, Some(load), part);
     }
 
     /// G1: waits in the gate's queue first, all of them in one place.
@@ -282,7 +286,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 let flights: Vec<_> = self.flights().cloned().collect();
                 self.core.watch_all(&flights, &Handle::current());
                 drop(flights);
-                self.fly_on(part, load).await;
+                Self::fly_on(Aboard { load, part, pilot: self }).await;
             }
             Err(reason) => self.each(|pilot| pilot.reject(reason)),
         }

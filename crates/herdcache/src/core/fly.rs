@@ -14,6 +14,7 @@ use std::time::Duration;
 use herdfeed::{DiscardReason, FlightEnd, Measure, OriginResult, RejectReason, Stage};
 
 use super::Core;
+use super::aboard::Aboard;
 use super::land::Ending;
 use super::write::{LoadedBy, Written};
 use crate::clock::{self, Moment, nanos};
@@ -145,7 +146,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 return self.finish(end, load, part);
             }
         }
-        self.spawn(load, move |pilot, load| pilot.fly_on(part, load));
+        self.spawn(load, move |pilot, load| Self::fly_on(Aboard { load, part, pilot }));
     }
 
     /// Begins the origin call under its ticket.
@@ -197,6 +198,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         F: Future<Output = ()> + Send + 'static,
     {
         let Some((runtime, _)) = runtime::with_timers() else {
+            // L3: before its permit, which `fly` may hold.
+            drop(load);
             return self.end_early(Failure::Contract { what: runtime::NEEDED });
         };
         let flight = Arc::clone(&self.flight);
@@ -209,13 +212,14 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     /// The load goes on from its second poll.
-    pub(super) async fn fly_on(self, part: Part, mut load: LoadFuture<V, E>) {
+    pub(super) async fn fly_on(mut aboard: Aboard<LoadFuture<V, E>, Self>) {
         // X1: a flight that was ended before this task first ran begins nothing.
-        if self.flight.has_ended() {
+        if aboard.pilot.flight.has_ended() {
             return;
         }
-        let end = poll_fn(|cx| self.poll(load.as_mut(), cx)).await;
-        self.finish(end, load, part);
+        let end = poll_fn(|cx| aboard.pilot.poll(aboard.load.as_mut(), cx)).await;
+        let Aboard { load, part, pilot } = aboard;
+        pilot.finish(end, load, part);
     }
 
     /// G1: waits in the gate's queue first.
@@ -253,7 +257,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         // Also if somebody watches already: that watch may sleep until the flight's later limit.
         self.flight.claim_watch();
         self.core.watch(&self.flight, &Handle::current());
-        self.fly_on(part, load).await;
+        Self::fly_on(Aboard { load, part, pilot: self }).await;
     }
 
     /// The load has ended: write back, land, leave.

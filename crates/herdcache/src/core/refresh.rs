@@ -7,6 +7,7 @@ use std::sync::Arc;
 use herdfeed::{FlightTrigger, Measure, PermitClass, RefreshResult, RejectReason, StaleReason};
 
 use super::Core;
+use super::aboard::Aboard;
 use super::fly::Pilot;
 use crate::clock;
 use crate::entry::Stored;
@@ -195,7 +196,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     pub(super) fn fly_behind(self, ticket: Ticket, start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>) {
         let part = self.begin(ticket, clock::exact());
         match self.make(start) {
-            Ok(load) => self.spawn(load, move |pilot, load| pilot.fly_on(part, load)),
+            Ok(load) => self.spawn(load, move |pilot, load| Self::fly_on(Aboard { load, part, pilot })),
             Err(failure) => self.land_failure(failure, part),
         }
     }

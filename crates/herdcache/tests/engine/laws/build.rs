@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use herdcache::{Cache, ConfigError, FailFast, Gate, ReadThrough, Switch, Ttl};
 
-use super::history::{Fallback, Setup};
+use super::history::{FAIL_FAST_WINDOW, Fallback, Setup};
 use super::judge;
 use super::load::{DEGRADED, Down, Key, Row, Source};
 use super::world::{Order, Shared};
@@ -17,7 +17,9 @@ pub(super) fn gate(setup: &Setup) -> Result<Gate, ConfigError> {
         gate = gate.queue_timeout(setup.queue_timeout);
     }
     gate = match setup.fail_fast {
-        Some(failures) => gate.fail_fast(FailFast::new().at_least(failures).window(ms(1_000)).probe_every(ms(20))),
+        Some(failures) => {
+            gate.fail_fast(FailFast::new().at_least(failures).window(FAIL_FAST_WINDOW).probe_every(ms(20)))
+        }
         None => gate.without_fail_fast(),
     };
     gate.build()

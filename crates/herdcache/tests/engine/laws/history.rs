@@ -9,6 +9,9 @@ use std::time::Duration;
 use herdcache::herdfeed::Measure;
 use herdcache::{Switch, WhenUnwatched};
 
+/// The window of the gate's fail-fast, if it has one.
+pub(super) const FAIL_FAST_WINDOW: Duration = Duration::from_secs(1);
+
 /// One cache and what happens to it.
 #[derive(Clone)]
 pub(super) struct History {
@@ -37,7 +40,7 @@ pub(super) struct Setup {
     pub(super) max_flights: usize,
     pub(super) max_waiters: usize,
     pub(super) capacity: u64,
-    /// Failures within a second that open the gate's fail-fast, if it has one.
+    /// Failures within its window that open the gate's fail-fast, if it has one.
     pub(super) fail_fast: Option<u64>,
     /// The share of a group; keys are of two groups.
     pub(super) group_share: Option<f64>,

@@ -10,6 +10,7 @@ use herdcache::{Answer, Failure, GetError, Got, Outcome, RejectReason};
 use tokio::time::Instant;
 
 use super::facts::Bounds;
+use super::history::FAIL_FAST_WINDOW;
 use super::load::{DEGRADED, Down, Row, panic_text};
 use super::world::{Asked, Birth, Came, World};
 
@@ -329,15 +330,25 @@ fn rejected(world: &World, asked: &Asked, reason: RejectReason) -> Result<(), St
 pub(super) fn turned_away(world: &World, reason: RejectReason) -> Result<(), String> {
     let (setup, outside) = (&world.setup, &world.outside);
     let others = (world.asks.len() + outside.asked).saturating_sub(1);
-    let loads = world.births.len() as u64 + outside.told;
     let right = match reason {
         RejectReason::QueueFull => others >= setup.permits + setup.queue,
         // It has no deadline that could come first.
         RejectReason::QueueTimeout => others >= setup.permits,
-        RejectReason::OriginDown => setup.fail_fast.is_some_and(|least| loads >= least),
+        RejectReason::OriginDown => setup.fail_fast.is_some_and(|least| may_be_down(world, least)),
         RejectReason::WaitersFull | RejectReason::FlightsFull | RejectReason::Deadline | RejectReason::GroupShare => {
             false
         }
     };
     if right { Ok(()) } else { Err(format!("G1: {reason} is not the reason")) }
+}
+
+/// G5: whether so many loads have ended, or those that failed held half of the permits for a whole window.
+fn may_be_down(world: &World, least: u64) -> bool {
+    let outside = &world.outside;
+    let many = world.births.len() as u64 + outside.told >= least;
+    let lasted = |birth: &Birth| birth.ended.map_or_else(Instant::now, |(_, at)| at) - birth.began_at;
+    let lost = world.births.iter().map(lasted).sum::<Duration>() + outside.lost;
+    // The window is seen in tenths, and its first may have begun before.
+    let much = (FAIL_FAST_WINDOW * world.setup.permits as u32 / 2).max(FAIL_FAST_WINDOW * 9 / 10);
+    many || lost >= much
 }

@@ -7,6 +7,7 @@ use std::task::Poll;
 
 use herdcache::{Gate, GatePermit, Rejected};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::caller::Bell;
 use super::history::Told;
@@ -20,7 +21,7 @@ pub(super) struct Queries {
     gate: Gate,
     told: Arc<Notify>,
     asking: Vec<(Asking, Arc<Bell>)>,
-    held: Vec<GatePermit>,
+    held: Vec<(GatePermit, Instant)>,
 }
 
 impl Queries {
@@ -53,7 +54,7 @@ impl Run {
             match came {
                 Ok(permit) => {
                     world.outside.held += 1;
-                    self.queries.held.push(permit);
+                    self.queries.held.push((permit, Instant::now()));
                 }
                 Err(rejected) => {
                     let judged = judge::turned_away(&world, rejected.reason);
@@ -69,10 +70,13 @@ impl Run {
     /// One of those that have a permit gives it back; else one of those that wait goes away.
     pub(super) fn release(&mut self, nth: usize, told: Told) {
         if let Some(nth) = nth.checked_rem(self.queries.held.len()) {
-            let permit = self.queries.held.swap_remove(nth);
+            let (permit, since) = self.queries.held.swap_remove(nth);
             let mut world = self.world.lock();
             world.outside.held -= 1;
             world.outside.told += u64::from(told != Told::Nothing);
+            if told == Told::Failed {
+                world.outside.lost += since.elapsed();
+            }
             drop(world);
             match told {
                 Told::Nothing => drop(permit),

@@ -75,6 +75,8 @@ pub(super) struct Outside {
     pub(super) held: usize,
     /// Those that said how the origin was.
     pub(super) told: u64,
+    /// How long those that failed held their permits, in all.
+    pub(super) lost: Duration,
 }
 
 /// One request, or one wish to have a key loaded behind everybody's back.
