@@ -137,8 +137,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     /// that comes too late changes nothing, and neither does [`Loaded::not_modified`]; a value that cannot be stored
     /// (too old, not to be stored, too many tags) still ends what was there before.
     pub fn insert(&self, key: K, value: impl Into<Loaded<V>>) -> Spread {
-        self.core.insert(key, value.into());
-        Spread::process()
+        let ticket = self.core.ticket();
+        self.core.insert(key, value.into(), ticket.as_ref());
+        self.core.spread(ticket)
     }
 
     /// Forgets what is under `key`, and every load of it that is in progress.
@@ -150,20 +151,22 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     pub fn invalidate<Q>(&self, key: &Q) -> Spread
     where
         K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        self.core.invalidate(key);
-        Spread::process()
+        let ticket = self.core.ticket();
+        self.core.invalidate(key, ticket.as_ref());
+        self.core.spread(ticket)
     }
 
     /// Forgets what is under each of these keys. As [`Cache::invalidate`], key by key; no other key is touched.
     pub fn invalidate_many<'a, Q>(&self, keys: impl IntoIterator<Item = &'a Q>) -> Spread
     where
         K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized + 'a,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized + 'a,
     {
-        keys.into_iter().for_each(|key| self.core.invalidate(key));
-        Spread::process()
+        let ticket = self.core.ticket();
+        keys.into_iter().for_each(|key| self.core.invalidate(key, ticket.as_ref()));
+        self.core.spread(ticket)
     }
 
     /// Forgets every key whose value has this [tag](Loaded::tags), and the loads in progress that turn out to have it.
@@ -186,8 +189,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     /// # Ok(()) }
     /// ```
     pub fn invalidate_tag(&self, tag: &str) -> Spread {
-        self.core.invalidate_tag(tag);
-        Spread::process()
+        let ticket = self.core.ticket();
+        self.core.invalidate_tag(tag, ticket.as_ref());
+        self.core.spread(ticket)
     }
 
     /// Forgets everything, and every load in progress.
@@ -195,8 +199,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     /// Costs time in proportion to what is stored, and every key is missed once afterwards: behind the gate, but all
     /// at once. Prefer tags or [`Cache::mark_stale`] where they suffice.
     pub fn clear(&self) -> Spread {
-        self.core.clear();
-        Spread::process()
+        let ticket = self.core.ticket();
+        self.core.clear(ticket.as_ref());
+        self.core.spread(ticket)
     }
 
     /// Makes what is under `key` stale: answered as before, while the next read refreshes it.

@@ -11,11 +11,16 @@ pub(crate) mod instead;
 pub(crate) mod join;
 mod land;
 mod landed;
+mod lease;
+mod post;
+mod promote;
 pub(crate) mod refresh;
 mod samples;
 mod savings;
+mod share;
 mod shutdown;
 mod snapshot;
+mod tail;
 mod tune;
 pub(crate) mod warm;
 mod write;
@@ -46,12 +51,16 @@ use crate::key::{Key, KeyNames};
 use crate::local::{Local, Room};
 use crate::measures::{Measures, Policy};
 use crate::origin::call::Errand;
+use crate::shared::Tiers;
 use crate::store::moka::MokaStore;
 use crate::store::{Leavings, Store};
 use crate::tags::Epoch;
 use crate::tuning::InForce;
 use landed::LandedRing;
 use samples::Samples;
+
+/// A cache's shared tier, whose outbox writes what is stored here.
+pub(crate) type SharedOf<V> = Tiers<V, Stored<V>>;
 
 /// The store that caches use.
 pub(crate) type LocalStore<K, V> = MokaStore<K, V>;
@@ -71,6 +80,8 @@ pub(crate) struct Core<K: 'static, V: Send + Sync + 'static, E, S = LocalStore<K
     pub(crate) herds: Herds,
     /// The bounds past freshness, as tuned.
     pub(crate) in_force: Arc<InForce>,
+    /// The way to the shared tier, where there is one.
+    pub(crate) shared: Option<Arc<SharedOf<V>>>,
     fallback: Fallback<K, V, E>,
     leavings: Arc<Leavings<K>>,
     hasher: RandomState,
@@ -82,10 +93,11 @@ pub(crate) struct Core<K: 'static, V: Send + Sync + 'static, E, S = LocalStore<K
 }
 
 /// The application's code that a cache holds, apart from loaders.
-pub(crate) struct Hooks<K, V, E> {
+pub(crate) struct Hooks<K, V: Send + Sync + 'static, E> {
     pub(crate) names: KeyNames<K>,
     pub(crate) fallback: Fallback<K, V, E>,
     pub(crate) groups: Option<Grouping<K>>,
+    pub(crate) shared: Option<SharedOf<V>>,
 }
 
 /// Flights are numbered over the whole process.
@@ -120,6 +132,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             groups: hooks.groups,
             names: hooks.names,
             fallback: hooks.fallback,
+            shared: hooks.shared.map(Arc::new),
             in_force,
             leavings,
             hasher,

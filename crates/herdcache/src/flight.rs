@@ -344,7 +344,8 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
     }
 }
 
-const STAGES: [Stage; 5] = [Stage::Held, Stage::Queued, Stage::Origin, Stage::Doomed, Stage::Landed];
+const STAGES: [Stage; 7] =
+    [Stage::Held, Stage::Queued, Stage::Origin, Stage::Doomed, Stage::Landed, Stage::Shared, Stage::Following];
 
 fn stage_code(stage: Stage) -> u8 {
     match stage {
@@ -353,5 +354,7 @@ fn stage_code(stage: Stage) -> u8 {
         Stage::Origin => 2,
         Stage::Doomed => 3,
         Stage::Landed => 4,
+        Stage::Shared => 5,
+        Stage::Following => 6,
     }
 }

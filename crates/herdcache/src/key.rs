@@ -13,7 +13,7 @@ use siphasher::sip::SipHasher24;
 /// answers all others of the same key.
 ///
 /// The serialised form is only used to show the key (as a hash, unless the
-/// application opts in) and, later, in the shared tier.
+/// application opts in) and in a shared tier, where it stands in plain.
 ///
 /// A key's `Eq` and `Hash` run under locks of the cache and must not call it. Its `Clone` and `Drop` may.
 pub trait Key: Hash + Eq + Clone + serde::Serialize + Send + Sync + 'static {}
@@ -119,6 +119,17 @@ fn whole<'a, K: serde::Serialize>(cache: &'a str, key: &'a K) -> (&'a str, u32, 
     (cache, SCHEMA_VERSION, key)
 }
 
+/// K1: the key's text in a shared tier, and its hash, which is the same in every process.
+///
+/// `None` if JSON cannot hold the key, or the application's code panics: a key without a text of its own is not shared.
+pub(crate) fn shared_text<K: Key>(namespace: &str, schema_version: u32, key: &K) -> Option<(String, u64)> {
+    let write = || serde_json::to_string(&(namespace, schema_version, key)).ok();
+    let text = catch_unwind(AssertUnwindSafe(write)).ok().flatten()?;
+    let mut hasher = SipHasher24::new();
+    hasher.write(text.as_bytes());
+    Some((text, hasher.finish()))
+}
+
 /// A writer that keeps nothing but the hash of what was written.
 struct Hashed(SipHasher24);
 
@@ -208,6 +219,22 @@ mod tests {
         assert_ne!(text("a", &("b", "")), text("ab", &("", "")));
         let hash = |cache: &str, key: &str| KeyNames::<String>::new(cache, KeyView::Hash).show(&key.to_owned());
         assert_ne!(hash("a", "b"), hash("ab", ""));
+    }
+
+    /// K1, L8: in a shared tier, no two keys, caches or schema versions have one text.
+    #[test]
+    fn k1_shared_texts_are_injective() {
+        let text = |cache: &str, version, key: &(&str, &str)| {
+            shared_text(cache, version, &(key.0.to_owned(), key.1.to_owned())).unwrap().0
+        };
+        let keys = [("a", "b\",\"c"), ("a\",\"b", "c"), ("a,b", "c"), ("", "a,b,c"), ("a\0", "b"), ("a", "\0b")];
+        let mut texts: Vec<String> = keys.iter().map(|key| text("cache", 1, key)).collect();
+        texts.extend([text("cache", 2, &keys[0]), text("c", 1, &keys[0]), text("cache\",1", 1, &keys[0])]);
+        let different: std::collections::HashSet<&String> = texts.iter().collect();
+        assert_eq!(different.len(), texts.len(), "{texts:?}");
+        assert_eq!(texts[2], r#"["cache",1,["a,b","c"]]"#);
+        type Odd = std::collections::BTreeMap<(u8, u8), u8>;
+        assert_eq!(shared_text("odd", 1, &Odd::from([((1, 1), 1)])), None);
     }
 
     /// K2: the default view shows nothing of the key and differs by cache.

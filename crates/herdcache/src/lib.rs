@@ -87,10 +87,13 @@ mod loaded;
 mod local;
 mod marks;
 mod measures;
+mod memory;
 mod origin;
+mod ratio;
 mod registry;
 mod request;
 mod runtime;
+mod shared;
 mod spread;
 mod store;
 mod tags;
@@ -115,8 +118,13 @@ pub use herdfeed::{self, Outcome, RejectReason};
 pub use key::{Key, KeyView};
 pub use loaded::Loaded;
 pub use measures::Switch;
+pub use memory::{Fault, MemoryTier};
 pub use origin::{BlockingError, LoadContext, Origin};
 pub use registry::{process_config, process_snapshot};
+pub use shared::{
+    Acquired, Codec, CodecError, Fence, Found, Holding, Lease, LeaseSight, LeaseToken, Leasing, Operation, Reading,
+    Shared, SharedKey, SharedTier, TierError, Write, WriteFailure, Writing,
+};
 pub use spread::{Reach, Spread};
 pub use ttl::Ttl;
 pub use tuning::Tuning;

@@ -337,6 +337,9 @@ where
                 request.end(outcome);
                 Ok(None)
             }
+            Some(Landing::Shared(stored, reason)) => {
+                Ok(self.core.answer_shared(request, self.key, stored, (seen.role, *reason)))
+            }
             Some(Landing::Failed(failure)) => self.core.instead(
                 request,
                 &self.asked(),

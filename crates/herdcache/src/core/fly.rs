@@ -17,6 +17,7 @@ use tokio::runtime::Handle;
 
 use super::Core;
 use super::land::Ending;
+use super::share::{Next, Trip};
 use super::write::{LoadedBy, Written};
 use crate::clock::{self, Moment, nanos};
 use crate::error::Failure;
@@ -36,6 +37,8 @@ pub(super) struct Pilot<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'stat
     pub(super) core: Arc<Core<K, V, E, S>>,
     pub(super) flight: Arc<Flight<K, V, E>>,
     pub(super) call: Arc<Call>,
+    /// What it has to do with the shared tier; `None` where there is none.
+    pub(super) trip: Option<Box<Trip<V>>>,
     /// Whether it has left the table.
     left: AtomicBool,
 }
@@ -58,13 +61,20 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         flight: &Arc<Flight<K, V, E>>,
         start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
     ) {
-        let pilot = self.pilot(flight, call::current());
+        let mut pilot = self.pilot(flight, call::current());
         // X1: a shutdown may have landed it already.
         if flight.has_ended() {
             return;
         }
         if pilot.call.is_too_deep() {
             return pilot.end_early(Failure::Contract { what: "loads are nested more than 64 deep" });
+        }
+        pilot.trip = self.trip(&flight.key, flight.started);
+        if self.waits() {
+            self.drain();
+        }
+        if pilot.asks_first() {
+            return pilot.spawn_with(start, |pilot, load| pilot.fly_shared(None, load, Next::Read));
         }
         // The flight was opened just now.
         match pilot.pass(flight.started) {
@@ -88,7 +98,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// The pilot of a flight that makes this call, alone or with others.
     pub(super) fn pilot_on(self: &Arc<Self>, flight: Arc<Flight<K, V, E>>, call: Arc<Call>) -> Pilot<K, V, E, S> {
         flight.set_call(Arc::clone(&call));
-        Pilot { core: Arc::clone(self), flight, call, left: AtomicBool::new(false) }
+        Pilot { core: Arc::clone(self), flight, call, trip: None, left: AtomicBool::new(false) }
     }
 }
 
@@ -176,7 +186,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
     }
 
-    fn spawn_with<F>(
+    pub(super) fn spawn_with<F>(
         self,
         start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
         fly: impl FnOnce(Self, LoadFuture<V, E>) -> F,
@@ -213,6 +223,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             return;
         }
         let end = poll_fn(|cx| self.poll(load.as_mut(), cx)).await;
+        if self.waits_for_write() {
+            return self.finish_written(end, load, part).await;
+        }
         self.finish(end, load, part);
     }
 
@@ -226,16 +239,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     /// L2: waits first until fewer than two older loads of the key run.
     async fn fly_held(self, load: LoadFuture<V, E>) {
-        loop {
-            let told = self.flight.may_start.notified();
-            if self.core.let_go(&self.flight) {
-                break;
-            }
-            let left = self.flight.deadline.saturating_sub(clock::exact());
-            if tokio::time::timeout(Duration::from_nanos(left), told).await.is_err() {
-                let core = Arc::clone(&self.core);
-                return core.expire(&self.flight);
-            }
+        if !self.has_been_let_go().await {
+            return self.core.expire(&self.flight);
         }
         match self.pass(clock::exact()) {
             Pass::Now(ticket) => self.fly_watched(ticket, load).await,
@@ -246,7 +251,21 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
     }
 
-    async fn fly_watched(self, ticket: Ticket, load: LoadFuture<V, E>) {
+    /// L2: returns when fewer than two older loads of the key run; false if that takes too long.
+    pub(super) async fn has_been_let_go(&self) -> bool {
+        loop {
+            let told = self.flight.may_start.notified();
+            if self.core.let_go(&self.flight) {
+                return true;
+            }
+            let left = self.flight.deadline.saturating_sub(clock::exact());
+            if tokio::time::timeout(Duration::from_nanos(left), told).await.is_err() {
+                return false;
+            }
+        }
+    }
+
+    pub(super) async fn fly_watched(self, ticket: Ticket, load: LoadFuture<V, E>) {
         let part = self.begin(ticket, clock::exact());
         // Also if somebody watches already: that watch may sleep until the flight's later limit.
         self.flight.claim_watch();
@@ -256,10 +275,16 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     /// The load has ended: write back, land, leave.
     fn finish(self, end: LoadEnd<V, E>, load: LoadFuture<V, E>, part: Part) {
+        self.come_home(end, load, part);
+        self.share();
+    }
+
+    fn come_home(&self, end: LoadEnd<V, E>, load: LoadFuture<V, E>, part: Part) {
         let ending = self.settle(end);
         // The load's own Drop may panic, and may take its time: it is over before the permit comes back.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(load)));
         drop(part);
+        self.keep_lease();
         self.leave();
         if let Some(ending) = ending {
             ending.deliver();
@@ -304,7 +329,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             return Some(self.core.fail_claimed(claim, failure, FlightEnd::Failed));
         };
         Some(match self.core.write_back(&self.flight, &stored, keep, now) {
-            Written::Stored => claim.with(stored.into(), fine),
+            Written::Stored => {
+                self.bring(&stored, keep);
+                claim.with(stored.into(), fine)
+            }
             Written::Discarded(reason) => {
                 self.core.account.discards.add(reason);
                 claim.with(stored.into(), FlightEnd::Discarded)

@@ -162,7 +162,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     fn crowd(&self, turn: &Turn<K, V, E>) {
         if let Turn::Wait { flight, began, waiters, .. } = turn {
             // S5: a loader that waits for a load which waits for a permit would wait for itself.
-            if let (Stage::Queued, Some(call), Some(patron)) = (flight.stage(), flight.call(), call::current()) {
+            let may_queue = matches!(flight.stage(), Stage::Queued | Stage::Shared | Stage::Following);
+            if let (true, Some(call), Some(patron)) = (may_queue, flight.call(), call::current()) {
                 call.take_patron(patron);
             }
             self.grown(flight, Crowd { waiters: *waiters, loads: 1 }, *began);

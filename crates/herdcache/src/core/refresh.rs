@@ -8,20 +8,22 @@ use herdfeed::{FlightTrigger, Measure, PermitClass, RefreshResult, RejectReason,
 
 use super::Core;
 use super::fly::Pilot;
+use super::share::Next;
 use crate::clock;
 use crate::entry::Stored;
+use crate::flight::Flight;
 use crate::flight::table::Seat;
 use crate::graveyard::Vigil;
 use crate::key::Key;
 use crate::measures::{Policy, Switch};
-use crate::origin::call::Ticket;
+use crate::origin::call::{Call, Ticket};
 use crate::origin::{LoadContext, LoadFuture};
 use crate::runtime;
 use crate::store::Store;
 
 /// What became of the registration of a refresh.
-enum Opened<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> {
-    Pilot(Pilot<K, V, E, S>),
+enum Opened<K, V: Send + Sync + 'static, E> {
+    Flight(Arc<Flight<K, V, E>>),
     /// The key is being loaded already.
     Busy,
     /// There are as many flights as there may be.
@@ -98,21 +100,28 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             },
             None => None,
         };
-        let ticket = if policy.has(Measure::Permits) {
-            self.gate.enter_background(PermitClass::Refresh).map(|permit| Ticket::Permit { permit })
-        } else {
-            Some(Ticket::Free(None))
-        };
-        let Some(ticket) = ticket else {
-            self.account.refreshes.add(RefreshResult::SkippedNoPermit);
-            return Refreshing::NoPermit;
+        let trip = if self.shared.is_some() { self.trip(&key.to_owned(), clock::exact()) } else { None };
+        // What the shared tier may have needs no permit: it is asked for when it comes to a load.
+        let ticket = match &trip {
+            Some(trip) if trip.is_clear() => None,
+            Some(_) | None if !policy.has(Measure::Permits) => Some(Ticket::Free(None)),
+            Some(_) | None => {
+                let Some(permit) = self.gate.enter_background(PermitClass::Refresh) else {
+                    self.account.refreshes.add(RefreshResult::SkippedNoPermit);
+                    return Refreshing::NoPermit;
+                };
+                Some(Ticket::Permit { permit })
+            }
         };
         match self.open_refresh(key, stored, trigger, policy) {
-            Opened::Pilot(pilot) => {
+            Opened::Flight(flight) => {
                 // From here on the flight gives the claim back, when it lands.
                 if let Some(claim) = claim {
                     claim.hand_over();
                 }
+                // Nobody's nested load: the reader that noticed it may well be a loader.
+                let mut pilot = self.pilot(&flight, None);
+                pilot.trip = trip;
                 pilot.fly_behind(ticket, start);
                 Refreshing::Started
             }
@@ -147,7 +156,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         stored: Option<&Stored<V>>,
         trigger: FlightTrigger,
         policy: Policy,
-    ) -> Opened<K, V, E, S>
+    ) -> Opened<K, V, E>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
@@ -181,14 +190,40 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         place.taken();
         self.account.flight_starts.add(trigger);
         self.sample_start(&flight, flight.started);
-        // Nobody's nested load: the reader that noticed it may well be a loader.
-        Opened::Pilot(self.pilot(&flight, None))
+        Opened::Flight(flight)
+    }
+
+    /// T1: a flight was answered with a stale value of the shared tier; opens the refresh that goes on with its call.
+    pub(super) fn refresh_behind(
+        self: &Arc<Self>,
+        answered: &Arc<Flight<K, V, E>>,
+        stored: &Stored<V>,
+        call: &Arc<Call>,
+    ) -> Option<Pilot<K, V, E, S>> {
+        let claim = stored.stamps().claim_refresh()?;
+        match self.open_refresh(&answered.key, Some(stored), FlightTrigger::Stale, answered.policy) {
+            Opened::Flight(flight) => {
+                claim.hand_over();
+                Some(self.pilot_on(flight, Arc::clone(call)))
+            }
+            Opened::Busy => None,
+            Opened::Full(reason) => {
+                self.count_rejection(reason);
+                None
+            }
+        }
     }
 }
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Pilot<K, V, E, S> {
     /// Flies a refresh or a warm-up: always spawned, so that whoever asked for it never does its work.
-    pub(super) fn fly_behind(self, ticket: Ticket, start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>) {
+    ///
+    /// Without a ticket, it is one that asks the shared tier first.
+    pub(super) fn fly_behind(self, ticket: Option<Ticket>, start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>) {
+        let ticket = match ticket {
+            Some(ticket) if !self.asks_first() => ticket,
+            ticket => return self.spawn_with(start, |pilot, load| pilot.fly_shared(ticket, load, Next::Read)),
+        };
         let part = self.begin(ticket, clock::exact());
         match self.make(start) {
             Ok(load) => self.spawn(load, move |pilot, load| pilot.fly_on(part, load)),

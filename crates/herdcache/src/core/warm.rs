@@ -58,10 +58,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         };
         let Some(ticket) = ticket else { return Warming::Busy };
         match self.open_warm(key, hash, now) {
-            Ok(pilot) => {
+            Ok(mut pilot) => {
+                pilot.trip = self.trip(key, now);
                 let flight = Arc::clone(&pilot.flight);
                 flight.enlist(Serves::Told(Arc::clone(told)));
-                pilot.fly_behind(ticket, start);
+                pilot.fly_behind(Some(ticket), start);
                 Warming::Flying(flight)
             }
             Err(other) => other,

@@ -32,6 +32,8 @@ pub(crate) enum Serves {
     Together(Arc<Leash>),
     /// Somebody who counts landings: told.
     Told(Arc<Notify>),
+    /// Something that is held for the flight: given back.
+    Held(Box<dyn FnOnce() + Send>),
 }
 
 impl Serves {
@@ -40,6 +42,7 @@ impl Serves {
             Self::Alone(task) => task.abort(),
             Self::Together(leash) => drop(leash),
             Self::Told(told) => told.notify_one(),
+            Self::Held(give_back) => give_back(),
         }
     }
 }

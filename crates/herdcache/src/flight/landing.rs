@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use herdfeed::RejectReason;
+use herdfeed::{RejectReason, StaleReason};
 
 use crate::entry::{Entry, Stored};
 use crate::error::Failure;
@@ -15,6 +15,8 @@ pub(crate) enum Landing<V: Send + Sync + 'static, E> {
     Value(Arc<Entry<V>>),
     /// There is none.
     Absent,
+    /// The shared tier had this. If it is stale, it is answered for this reason.
+    Shared(Stored<V>, StaleReason),
     /// The load failed.
     Failed(Failure<E>),
     /// The gate refused the load.

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use super::FailFast;
 use crate::clock::{Moment, nanos};
 use crate::events;
+use crate::ratio::Window;
 
 /// What a load is for, beside its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,9 +113,9 @@ impl Breaker {
         if health == Health::Unknown || began < state.healed {
             return Turn::None;
         }
-        let step = nanos(self.settings.window) / CELLS as u64;
-        state.window.count(now / step, health);
-        let (calls, failed) = state.window.sums(now / step);
+        let span = nanos(self.settings.window);
+        state.window.count(now, span, u64::from(health == Health::Bad));
+        let (calls, failed) = state.window.sums(now, span);
         if health == Health::Good
             || calls < self.settings.at_least
             || (failed as f64) < self.settings.ratio * calls as f64
@@ -187,36 +188,6 @@ impl State {
     fn is_over(&self, role: Role, health: Health, now: Moment, window: u64) -> bool {
         let quiet = self.outage.as_ref().is_some_and(|outage| now.saturating_sub(outage.last_failure) >= window);
         role == Role::Probe && (health == Health::Good || health == Health::Unknown && quiet)
-    }
-}
-
-/// Cells of the sliding window.
-const CELLS: usize = 10;
-
-/// Loads that ended within the last ten steps.
-#[derive(Default)]
-struct Window([Cell; CELLS]);
-
-#[derive(Clone, Copy, Default)]
-struct Cell {
-    step: u64,
-    calls: u64,
-    failed: u64,
-}
-
-impl Window {
-    fn count(&mut self, step: u64, health: Health) {
-        let cell = &mut self.0[usize::try_from(step % CELLS as u64).unwrap_or(0)];
-        if cell.step != step {
-            *cell = Cell { step, ..Cell::default() };
-        }
-        cell.calls += 1;
-        cell.failed += u64::from(health == Health::Bad);
-    }
-
-    fn sums(&self, step: u64) -> (u64, u64) {
-        let fresh = self.0.iter().filter(|cell| step.saturating_sub(cell.step) < CELLS as u64);
-        fresh.fold((0, 0), |(calls, failed), cell| (calls + cell.calls, failed + cell.failed))
     }
 }
 

@@ -34,6 +34,7 @@ mod spread;
 mod support;
 mod surface;
 mod tags;
+mod tiers;
 mod tuning;
 mod unwatched;
 mod warming;

@@ -1,0 +1,187 @@
+//! Z1: a lease that this process holds: renewed while its load runs, given back once, never another's.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use std::time::Duration;
+
+use herdfeed::{Fact, LeaseLoss, Severity, SharedOperation};
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+
+use crate::clock;
+use crate::events;
+use crate::shared::link::{Fault, Link, no_deadline};
+use crate::shared::{Holding, SharedKey, Tail, Token};
+
+/// A lease that is held. Let go when it is dropped.
+pub(super) struct Held {
+    link: Arc<Link>,
+    key: SharedKey,
+    token: Token,
+    time: Duration,
+    /// The token by which its load may be stored.
+    pub(super) fence: u64,
+    state: Mutex<State>,
+    /// Z3: it is not this process's any more, as far as is known.
+    lost: AtomicBool,
+    /// T4: an operation of its flight has failed; no other is sent.
+    faulty: AtomicBool,
+    /// Where to send the release from, should nothing better be at hand.
+    runtime: Handle,
+}
+
+enum State {
+    /// With what a shutdown waits by.
+    Held(Tail),
+    /// Its load has brought something that is written first: who writes it gives it back.
+    Kept(Tail),
+    GivenBack,
+}
+
+/// What a keeper tells of a loss.
+pub(super) struct Teller {
+    pub(super) subject: String,
+    pub(super) key: String,
+}
+
+impl Held {
+    pub(super) fn new(
+        link: &Arc<Link>,
+        (key, token): (&SharedKey, Token),
+        (time, fence): (Duration, u64),
+        tail: Tail,
+        runtime: Handle,
+    ) -> Arc<Self> {
+        link.account.held.fetch_add(1, Relaxed);
+        Arc::new(Self {
+            link: Arc::clone(link),
+            key: key.clone(),
+            token,
+            time,
+            fence,
+            state: Mutex::new(State::Held(tail)),
+            lost: AtomicBool::new(false),
+            faulty: AtomicBool::new(false),
+            runtime,
+        })
+    }
+
+    /// The load has brought something: the lease stays until it is written.
+    pub(super) fn keep(&self) {
+        let mut state = self.state.lock();
+        if let State::Held(_) = &*state {
+            if let State::Held(tail) = std::mem::replace(&mut *state, State::GivenBack) {
+                *state = State::Kept(tail);
+            }
+        }
+    }
+
+    /// Whether it was lost, as far as is known.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost.load(Relaxed)
+    }
+
+    /// T4: nothing more is sent while the flight lasts. The lease is given back after it all the same: others would
+    /// follow a value that never comes.
+    pub(super) fn has_failed(&self) {
+        self.faulty.store(true, Relaxed);
+    }
+
+    pub(super) fn is_faulty(&self) -> bool {
+        self.faulty.load(Relaxed)
+    }
+
+    /// The flight has ended: gives the lease back in the background, unless something is to be written first.
+    pub(super) fn let_go(&self) {
+        if let Some(tail) = self.take(Take::Held) {
+            self.release_behind(tail);
+        }
+    }
+
+    fn release_behind(&self, tail: Tail) {
+        let release = release(Arc::clone(&self.link), self.key.clone(), self.token);
+        let runtime = Handle::try_current().unwrap_or_else(|_| self.runtime.clone());
+        runtime.spawn(async move {
+            release.await;
+            drop(tail);
+        });
+    }
+
+    /// Gives it back, after what it was kept for.
+    pub(super) async fn give_back(&self) {
+        let Some(tail) = self.take(Take::Any) else { return };
+        release(Arc::clone(&self.link), self.key.clone(), self.token).await;
+        drop(tail);
+    }
+
+    fn take(&self, which: Take) -> Option<Tail> {
+        let mut state = self.state.lock();
+        if let (State::Kept(_), Take::Held) = (&*state, which) {
+            return None;
+        }
+        match std::mem::replace(&mut *state, State::GivenBack) {
+            State::Held(tail) | State::Kept(tail) => {
+                self.link.account.held.fetch_sub(1, Relaxed);
+                Some(tail)
+            }
+            State::GivenBack => None,
+        }
+    }
+
+    /// Renews it whenever a third of its time has passed, `most` times. Runs until the flight ends.
+    pub(super) async fn keep_alive(self: Arc<Self>, most: u32, teller: Teller) {
+        let third = self.time / 3;
+        for _ in 0..most {
+            tokio::time::sleep(third).await;
+            match self.renew().await {
+                Ok(Holding::Yes) => _ = self.link.account.renewals.fetch_add(1, Relaxed),
+                Ok(Holding::Lost) => return self.lose(LeaseLoss::Expired, teller),
+                // Whether it is still held will be seen at the write, if the tier is back by then; nothing is sent until
+                // then.
+                Err(_) => return self.has_failed(),
+            }
+        }
+        // The last renewal lasts for its whole time.
+        tokio::time::sleep(self.time).await;
+        self.lose(LeaseLoss::RenewLimit, teller);
+    }
+
+    async fn renew(&self) -> Result<Holding, Fault> {
+        let Some(lease) = &self.link.lease else { return Ok(Holding::Lost) };
+        let renewal = lease.renew(&self.key, &self.token, self.time);
+        self.link.send(SharedOperation::Renew, no_deadline(&self.link), renewal).await
+    }
+
+    fn lose(&self, loss: LeaseLoss, teller: Teller) {
+        if self.lost.swap(true, SeqCst) {
+            return;
+        }
+        self.link.account.losses.add(loss);
+        let fact = Fact::LeaseLost { key: teller.key, loss };
+        events::tell(&teller.subject, Severity::Warn, clock::exact(), fact);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Take {
+    /// Only if nothing is to be written first.
+    Held,
+    Any,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Never let go: its task ended with its runtime, or what it was kept for was never written.
+        if let Some(tail) = self.take(Take::Any) {
+            self.release_behind(tail);
+        }
+    }
+}
+
+/// Gives a lease back. One that is over by itself needs none of it, so that a failure here costs nothing but time.
+pub(super) async fn release(link: Arc<Link>, key: SharedKey, token: Token) {
+    if let Some(lease) = &link.lease {
+        let operation = lease.release(&key, &token);
+        let _ = link.send(SharedOperation::Release, no_deadline(&link), operation).await;
+    }
+}
