@@ -5,22 +5,25 @@
 
 mod abandon;
 pub(crate) mod batch;
+mod ends;
 pub(crate) mod fly;
+mod follow;
 mod forget;
 pub(crate) mod instead;
 pub(crate) mod join;
 mod land;
 mod landed;
 mod lease;
-mod post;
+pub(crate) mod post;
 mod promote;
 pub(crate) mod refresh;
 mod samples;
 mod savings;
-mod share;
+pub(crate) mod share;
 mod shutdown;
 mod snapshot;
 mod tail;
+mod trip;
 mod tune;
 pub(crate) mod warm;
 mod write;

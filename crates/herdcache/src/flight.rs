@@ -67,7 +67,7 @@ pub(crate) struct Flight<K, V: Send + Sync + 'static, E> {
     wanted: AtomicBool,
     /// O1: why protection would have spared it; set as it is registered, if at all.
     spared: OnceLock<Spared>,
-    call: OnceLock<Arc<Call>>,
+    call: Mutex<Option<Arc<Call>>>,
     /// When the origin call must be over; 0 before it starts.
     pub(crate) call_deadline: AtomicU64,
     /// Told when an older load of the key has ended.
@@ -130,7 +130,7 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
             told: AtomicBool::new(false),
             wanted: AtomicBool::new(false),
             spared: OnceLock::new(),
-            call: OnceLock::new(),
+            call: Mutex::new(None),
             call_deadline: AtomicU64::new(0),
             may_start: Notify::new(),
         }
@@ -226,14 +226,15 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
         crew.into_iter().for_each(Serves::dismiss);
     }
 
-    /// The call to the origin that this flight makes.
+    /// The call to the origin that this flight makes, instead of the one that it was to make.
     pub(crate) fn set_call(&self, call: Arc<Call>) {
-        let _ = self.call.set(call);
+        let old = self.call.lock().replace(call);
+        drop(old);
     }
 
     /// The call to the origin, once there is one.
-    pub(crate) fn call(&self) -> Option<&Arc<Call>> {
-        self.call.get()
+    pub(crate) fn call(&self) -> Option<Arc<Call>> {
+        self.call.lock().clone()
     }
 
     /// Whether the one who opened it waits for it among the waiters.

@@ -224,6 +224,7 @@ mod tests {
     /// K1, L8: in a shared tier, no two keys, caches or schema versions have one text.
     #[test]
     fn k1_shared_texts_are_injective() {
+        type Odd = std::collections::BTreeMap<(u8, u8), u8>;
         let text = |cache: &str, version, key: &(&str, &str)| {
             shared_text(cache, version, &(key.0.to_owned(), key.1.to_owned())).unwrap().0
         };
@@ -233,7 +234,6 @@ mod tests {
         let different: std::collections::HashSet<&String> = texts.iter().collect();
         assert_eq!(different.len(), texts.len(), "{texts:?}");
         assert_eq!(texts[2], r#"["cache",1,["a,b","c"]]"#);
-        type Odd = std::collections::BTreeMap<(u8, u8), u8>;
         assert_eq!(shared_text("odd", 1, &Odd::from([((1, 1), 1)])), None);
     }
 

@@ -42,9 +42,12 @@
 //! | adaptive limit | permits that do not fit the origin | with [`GateBuilder::adaptive`] |
 //! | negative entries | keys that do not exist, asked for again and again | 1 s, [`Builder::negative_ttl`] |
 //! | fallback | errors where a degraded answer will do | with [`Builder::fallback`] |
+//! | shared tier | a load in each process, and cold starts | with [`Builder::shared`] |
+//! | lease | the same load in several processes at once | with [`Builder::lease`] |
 //! | group shares | one tenant whose misses crowd out the others | with [`Builder::group_share`] |
 //!
-//! All of this works within one process. Requests on other processes load for themselves.
+//! All but two of them work within one process; without a [`SharedTier`], other processes load for themselves.
+//! [`MemoryTier`] is one for tests.
 //!
 //! # Cargo features
 //!

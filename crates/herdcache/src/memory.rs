@@ -70,7 +70,9 @@ impl MemoryTier {
 
     /// From now on every operation meets this fault.
     pub fn inject(&self, fault: Fault) {
-        SharedOperation::all().iter().for_each(|operation| self.inject_on(*operation, fault));
+        for operation in SharedOperation::all() {
+            self.inject_on(*operation, fault);
+        }
     }
 
     /// From now on operations of this kind meet this fault.
@@ -80,7 +82,10 @@ impl MemoryTier {
 
     /// No operation meets a fault any more. Those that hang go on hanging.
     pub fn heal(&self) {
-        SharedOperation::all().iter().for_each(|operation| self.0.state.lock().set_fault(*operation, None));
+        let mut state = self.0.state.lock();
+        for operation in SharedOperation::all() {
+            state.set_fault(*operation, None);
+        }
     }
 
     /// Everything is gone, leases and counters too: `FLUSHALL`, or a failover to an empty replica.

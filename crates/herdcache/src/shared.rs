@@ -85,8 +85,7 @@ impl<V: 'static, W: Clone> Tiers<V, W> {
 
     /// The key as the tier knows it; `None` if JSON cannot hold it.
     pub(crate) fn key<K: crate::key::Key>(&self, key: &K) -> Option<SharedKey> {
-        let (text, hash) = crate::key::shared_text(&self.namespace, self.settings.schema_version, key)?;
-        Some(SharedKey::new(text, hash))
+        SharedKey::of(&self.namespace, self.settings.schema_version, key)
     }
 
     /// A piece of work on the tier that a shutdown waits for.

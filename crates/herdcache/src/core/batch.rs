@@ -3,6 +3,8 @@
 //! Each flight keeps its own row, deadline, doom and end; what they share is the call with its permit, its
 //! task and its watch. The reply is taken apart here, and each flight settles its part as if it had flown alone.
 
+mod shared;
+
 use std::collections::HashSet;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,6 +19,7 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use super::fly::{Pass, Pilot, panicked};
+use super::land::Ending;
 use super::{Core, LocalStore};
 use crate::clock::{self, Moment};
 use crate::error::Failure;
@@ -102,6 +105,9 @@ where
     E: Send + Sync + 'static,
     S: Store<K, V>,
 {
+    if chunk.first().is_some_and(|led| led.core.shared.is_some()) {
+        return shared::fly(chunk, origin);
+    }
     let Some(batch) = Batch::of(chunk) else { return };
     let Some(first) = batch.pilots.first() else { return };
     let now = clock::exact();
@@ -239,6 +245,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             return;
         }
         let end = poll_fn(|cx| self.poll(&mut load, cx)).await;
+        if self.pilots.iter().any(Pilot::waits_for_write) {
+            return self.finish_written(end, load, part).await;
+        }
         self.finish(end, Some(load), part);
     }
 
@@ -256,8 +265,29 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
     }
 
-    /// The call has ended: each flight writes back its part; then the permit comes back, and all land.
     fn finish(self, end: BatchEnd<V, E>, load: Option<BatchFuture<K, V, E>>, part: Part) {
+        self.come_home(end, load, part);
+        self.share();
+    }
+
+    /// The call has ended: each flight writes back its part; then the permit comes back, and all land.
+    fn come_home(&self, end: BatchEnd<V, E>, load: Option<BatchFuture<K, V, E>>, part: Part) {
+        let endings = self.settle(end);
+        shielded(|| drop(load));
+        drop(part);
+        self.pilots.iter().for_each(Pilot::keep_lease);
+        self.land(endings);
+    }
+
+    fn land(&self, endings: Vec<Option<Ending<'_, K, V, E, S>>>) {
+        self.pilots.iter().for_each(Pilot::leave);
+        for ending in endings.into_iter().flatten() {
+            shielded(|| ending.deliver());
+        }
+    }
+
+    /// Each flight writes back its part of the reply.
+    fn settle(&self, end: BatchEnd<V, E>) -> Vec<Option<Ending<'_, K, V, E, S>>> {
         let now = clock::exact();
         // S7: those that are late first, so that the call is told as late.
         for flight in self.flights().filter(|flight| now > flight.limit()) {
@@ -272,14 +302,14 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 Err(failure) => Err(failure.clone()),
             };
             // S2: a panic here lands this flight and no other.
-            endings.push(catch_unwind(AssertUnwindSafe(|| pilot.settle(part))));
+            endings.push(catch_unwind(AssertUnwindSafe(|| pilot.settle(part))).unwrap_or(None));
         }
-        shielded(|| drop(load));
-        drop(part);
-        self.pilots.iter().for_each(Pilot::leave);
-        for ending in endings.into_iter().flatten().flatten() {
-            shielded(|| ending.deliver());
-        }
+        endings
+    }
+
+    /// What was brought goes to the shared tier, each key by itself.
+    fn share(self) {
+        self.each(Pilot::share);
     }
 }
 

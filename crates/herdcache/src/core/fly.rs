@@ -17,11 +17,12 @@ use tokio::runtime::Handle;
 
 use super::Core;
 use super::land::Ending;
-use super::share::{Next, Trip};
+use super::share::Next;
+use super::trip::Trip;
 use super::write::{LoadedBy, Written};
 use crate::clock::{self, Moment, nanos};
 use crate::error::Failure;
-use crate::flight::{Flight, Landing};
+use crate::flight::Flight;
 use crate::gate::{Admission, Place};
 use crate::key::Key;
 use crate::loaded::{Loaded, What};
@@ -40,7 +41,7 @@ pub(super) struct Pilot<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'stat
     /// What it has to do with the shared tier; `None` where there is none.
     pub(super) trip: Option<Box<Trip<V>>>,
     /// Whether it has left the table.
-    left: AtomicBool,
+    pub(super) left: AtomicBool,
 }
 
 /// How a load that was polled ended.
@@ -118,6 +119,19 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             Admission::Queued(place) => Pass::Queue(place),
             Admission::Refused(reason) => Pass::Refused(reason),
         }
+    }
+
+    /// The flight makes a call of its own, instead of one with others.
+    pub(super) fn call_alone(&mut self, above: Option<Arc<Call>>) {
+        let (core, flight) = (&self.core, &self.flight);
+        let errand = Errands::One(core.errand(flight.hash));
+        self.call_by(&Call::new(errand, core.gate.address(), &core.account, flight.deadline, above));
+    }
+
+    /// The flight makes this call, instead of the one that it was to make.
+    pub(super) fn call_by(&mut self, call: &Arc<Call>) {
+        self.flight.set_call(Arc::clone(call));
+        self.call = Arc::clone(call);
     }
 
     /// Makes the load's future; a panic in that lands the flight.
@@ -342,62 +356,6 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 claim.with(newer.into(), FlightEnd::Discarded)
             }
         })
-    }
-
-    /// Ends a flight whose load could not even be made.
-    pub(super) fn land_failure(self, failure: Failure<E>, part: Part) {
-        self.call.ended(OriginResult::Panicked);
-        let ending = self.core.fail(&self.flight, failure, FlightEnd::Panicked);
-        drop(part);
-        self.leave();
-        if let Some(ending) = ending {
-            ending.deliver();
-        }
-    }
-
-    pub(super) fn reject(self, reason: RejectReason) {
-        let retry_in = self.core.gate.retry_in(reason);
-        if let Some(claim) = self.core.claim(&self.flight) {
-            self.leave();
-            claim.with(Landing::Rejected { reason, retry_in }, FlightEnd::Rejected).deliver();
-        }
-    }
-
-    /// Ends a flight whose load never began.
-    pub(super) fn end_early(self, failure: Failure<E>) {
-        let end = if matches!(failure, Failure::Panicked { .. }) { FlightEnd::Panicked } else { FlightEnd::Failed };
-        let ending = self.core.fail(&self.flight, failure, end);
-        self.leave();
-        if let Some(ending) = ending {
-            ending.deliver();
-        }
-    }
-
-    /// Leaves the table; the next load of the key may start.
-    pub(super) fn leave(&self) {
-        if self.left.swap(true, Relaxed) {
-            return;
-        }
-        // L2: blocking work that goes on is still a load of this key.
-        let later = || {
-            let (core, flight) = (Arc::clone(&self.core), Arc::clone(&self.flight));
-            Box::new(move || core.retire(&flight)) as Box<dyn FnOnce() + Send>
-        };
-        if self.call.after_end(later) {
-            self.core.table.lock(self.flight.hash).set_aside(&self.flight);
-        } else {
-            self.core.retire(&self.flight);
-        }
-    }
-}
-
-impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Drop for Pilot<K, V, E, S> {
-    fn drop(&mut self) {
-        self.leave();
-        // Nothing landed it: its task was dropped together with its runtime.
-        if let Some(claim) = self.core.claim(&self.flight) {
-            claim.with(Landing::Orphaned, FlightEnd::Abandoned).deliver();
-        }
     }
 }
 

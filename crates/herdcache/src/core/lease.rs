@@ -4,14 +4,128 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
-use herdfeed::{Fact, LeaseLoss, Severity, SharedOperation};
+use herdfeed::{Fact, LeaseLoss, LeaseResult, Measure, Severity, SharedOperation, Stage};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
-use crate::clock;
+use super::fly::Pilot;
+use super::share::{Look, Next};
+use super::trip::Trip;
+use crate::clock::{self, nanos};
 use crate::events;
+use crate::flight::Serves;
+use crate::key::Key;
 use crate::shared::link::{Fault, Link, no_deadline};
-use crate::shared::{Holding, SharedKey, Tail, Token};
+use crate::shared::{Acquired, Holding, LeaseSight, SharedKey, Tail, Token};
+use crate::store::Store;
+
+impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Pilot<K, V, E, S> {
+    /// One try for the lease, with a permit in hand.
+    pub(super) async fn take_lease(&self) -> Look<V> {
+        let Some((trip, key)) = self.trip_and_key() else { return Look::Next(Next::LoadAlone) };
+        let (link, Some((_, time))) = (&trip.tiers.link, &trip.tiers.leasing) else {
+            return Look::Next(Next::LoadAlone);
+        };
+        let Some(lease) = &link.lease else { return Look::Next(Next::LoadAlone) };
+        self.flight.set_stage(Stage::Shared);
+        let token = Token::random();
+        let mut attempt = Attempt { trip, key, token, time: *time, open: true };
+        let acquired =
+            link.send(SharedOperation::Acquire, self.flight.deadline, lease.acquire(key, &token, *time)).await;
+        attempt.open = false;
+        match acquired {
+            Ok(Acquired::Yes { fence, under }) => {
+                self.count_lease(LeaseResult::Acquired);
+                let is_newer = {
+                    let state = trip.state.lock();
+                    state.sight != LeaseSight::Unknown && under > state.seen
+                };
+                self.hold(&attempt, fence);
+                // S3, over processes: something was stored between the look and the lease.
+                if is_newer { self.look_with_lease().await } else { Look::Next(Next::Load) }
+            }
+            Ok(Acquired::Held { left }) => {
+                self.count_lease(LeaseResult::Held);
+                let left = left.unwrap_or(*time);
+                trip.state.lock().lease_over = clock::exact().saturating_add(nanos(left));
+                Look::Next(if self.leases() == Leases::Yes { Next::Follow } else { Next::LoadAlone })
+            }
+            Err(fault) => {
+                // It may have been taken all the same, and nobody would know: given back as the attempt ends.
+                attempt.open = fault != Fault::BreakerOpen;
+                self.count_lease(LeaseResult::Unavailable);
+                trip.faulted();
+                Look::Next(Next::LoadAlone)
+            }
+        }
+    }
+
+    /// The lease is this flight's: it is renewed, and given back when the flight ends.
+    fn hold(&self, attempt: &Attempt<'_, V>, fence: u64) {
+        let Attempt { trip, key, token, time, .. } = *attempt;
+        let held = Held::new(&trip.tiers.link, (key, token), (time, fence), trip.tiers.tail(), Handle::current());
+        trip.state.lock().held = Some(Arc::clone(&held));
+        let most = trip.tiers.leasing.as_ref().map_or(0, |(settings, _)| settings.renewals);
+        let teller = Teller { subject: self.core.name.clone(), key: self.core.names.show(&self.flight.key) };
+        let keeper = tokio::spawn(Arc::clone(&held).keep_alive(most, teller));
+        self.flight.adopt(keeper.abort_handle());
+        self.flight.enlist(Serves::Held(Box::new(move || held.let_go())));
+    }
+
+    async fn look_with_lease(&self) -> Look<V> {
+        match self.look(SharedOperation::Read).await {
+            // The lease that was seen is this flight's own.
+            Look::Next(_) => Look::Next(Next::Load),
+            found => found,
+        }
+    }
+
+    pub(super) fn leases(&self) -> Leases {
+        let Some(trip) = &self.trip else { return Leases::No };
+        if trip.tiers.leasing.is_none() || !self.flight.policy.has(Measure::SingleFlight) {
+            return Leases::No;
+        }
+        if self.call.has_parent() { Leases::Nested } else { Leases::Yes }
+    }
+
+    pub(super) fn count_lease(&self, result: LeaseResult) {
+        if let Some(trip) = &self.trip {
+            trip.tiers.link.account.acquisitions.add(result);
+        }
+    }
+}
+
+/// What a flight has to do with leases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leases {
+    No,
+    Yes,
+    /// It may take one, and waits for none.
+    Nested,
+}
+
+/// A try for a lease whose answer has not come. Dropped before, it gives back what may have been taken.
+struct Attempt<'a, V: Send + Sync + 'static> {
+    trip: &'a Trip<V>,
+    key: &'a SharedKey,
+    token: Token,
+    time: Duration,
+    open: bool,
+}
+
+impl<V: Send + Sync + 'static> Drop for Attempt<'_, V> {
+    fn drop(&mut self) {
+        let runtime = if self.open { Handle::try_current().ok() } else { None };
+        if let Some(runtime) = runtime {
+            let (tail, link) = (self.trip.tiers.tail(), Arc::clone(&self.trip.tiers.link));
+            let release = release(link, self.key.clone(), self.token);
+            runtime.spawn(async move {
+                release.await;
+                drop(tail);
+            });
+        }
+    }
+}
 
 /// A lease that is held. Let go when it is dropped.
 pub(super) struct Held {
@@ -39,9 +153,9 @@ enum State {
 }
 
 /// What a keeper tells of a loss.
-pub(super) struct Teller {
-    pub(super) subject: String,
-    pub(super) key: String,
+struct Teller {
+    subject: String,
+    key: String,
 }
 
 impl Held {
@@ -129,7 +243,7 @@ impl Held {
     }
 
     /// Renews it whenever a third of its time has passed, `most` times. Runs until the flight ends.
-    pub(super) async fn keep_alive(self: Arc<Self>, most: u32, teller: Teller) {
+    async fn keep_alive(self: Arc<Self>, most: u32, teller: Teller) {
         let third = self.time / 3;
         for _ in 0..most {
             tokio::time::sleep(third).await;

@@ -18,9 +18,9 @@ use crate::clock;
 use crate::entry::Stored;
 use crate::key::Key;
 use crate::runtime;
-use crate::shared::Fence;
 use crate::shared::link::no_deadline;
 use crate::shared::outbox::{Change, Posted, Turn};
+use crate::shared::{Fence, Tail};
 use crate::spread::{Spread, Ticket};
 use crate::store::Store;
 
@@ -73,7 +73,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if tiers.draining.swap(true, SeqCst) {
             return;
         }
-        let drain = Drain { tiers: Arc::clone(tiers), core: Arc::downgrade(self), state: Draining::AtWork };
+        let (tail, state) = (Some(tiers.tail()), Draining::AtWork);
+        let drain = Drain { tiers: Arc::clone(tiers), core: Arc::downgrade(self), state, tail };
         runtime.spawn(drain.all());
     }
 
@@ -117,6 +118,8 @@ struct Drain<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Stor
     tiers: Arc<SharedOf<V>>,
     core: Weak<Core<K, V, E, S>>,
     state: Draining,
+    /// A shutdown waits for the first try of everything.
+    tail: Option<Tail>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,8 +131,6 @@ enum Draining {
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Drain<K, V, E, S> {
     async fn all(mut self) {
-        // A shutdown waits for the first try of everything.
-        let mut tail = Some(self.tiers.tail());
         let mut pause = PAUSE;
         loop {
             let Some(core) = self.core.upgrade() else { return };
@@ -151,7 +152,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             if core.is_closed() {
                 return;
             }
-            drop((tail.take(), core, turns));
+            drop((self.tail.take(), core, turns));
             let shut = self.tiers.link.shut_until().map(|until| until.saturating_sub(clock::exact()));
             tokio::time::sleep(pause.max(Duration::from_nanos(shut.unwrap_or(0)))).await;
             pause = (pause * 2).min(LONGEST);

@@ -132,7 +132,12 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
         if let Some(previous) = flight.previous() {
             let previous = previous.stamps();
-            floor = floor.max(previous.born).max(previous.marked_stale().unwrap_or(0));
+            floor = floor.max(previous.marked_stale().unwrap_or(0));
+            // Two loads hardly ever take the same time to the nanosecond: what took another time is another value.
+            let haze = if stamps.load_ns == previous.load_ns { tiers.haze() } else { 0 };
+            if stamps.born <= previous.born.saturating_add(haze) {
+                return false;
+            }
         }
         floor == 0 || stamps.born > floor.saturating_add(tiers.haze())
     }

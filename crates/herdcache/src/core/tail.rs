@@ -9,7 +9,8 @@ use herdfeed::{DiscardReason, Fact, FlightEnd, LeaseLoss, Severity, SharedOperat
 use tokio::runtime::Handle;
 
 use super::fly::{LoadEnd, Pilot};
-use super::share::{Trip, Way};
+use super::land::Ending;
+use super::trip::{Trip, Way};
 use super::{Core, SharedOf};
 use crate::clock;
 use crate::entry::Stored;
@@ -21,7 +22,7 @@ use crate::loaded::Keep;
 use crate::origin::LoadFuture;
 use crate::origin::call::Part;
 use crate::shared::link::{Fault, no_deadline};
-use crate::shared::{Fence, SharedKey, Write, WriteFailure, Writing};
+use crate::shared::{Fence, LeaseSight, SharedKey, Write, WriteFailure, Writing};
 use crate::store::Store;
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Pilot<K, V, E, S> {
@@ -50,7 +51,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             (state.brought.take(), state.held.clone())
         };
         let Some(stored) = brought else { return };
-        let tail = trip.tiers.tail();
+        let (tail, link) = (trip.tiers.tail(), Arc::clone(&trip.tiers.link));
         let (core, flight) = (Arc::clone(&self.core), Arc::clone(&self.flight));
         let work = async move {
             core.write_shared(&trip, &flight, &stored).await;
@@ -62,7 +63,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         match Handle::try_current() {
             Ok(runtime) => _ = runtime.spawn(work),
             // A load that was ready at once, away from any runtime: nothing could be sent.
-            Err(_) => self.core.count_write(&self.core.shared, SharedWrite::SkippedAfterFault),
+            Err(_) => link.account.writes.add(SharedWrite::SkippedAfterFault),
         }
     }
 
@@ -71,24 +72,28 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         self.trip.as_ref().is_some_and(|trip| trip.tiers.settings.write_failure == WriteFailure::Fail)
     }
 
+    /// Writes what was brought first: the flight's end is another one if the tier does not take it.
+    pub(super) async fn written<'a>(&'a self, ending: Ending<'a, K, V, E, S>) -> Ending<'a, K, V, E, S> {
+        let brought = self.trip.as_ref().and_then(|trip| Some((trip, trip.state.lock().brought.take()?)));
+        let Some((trip, stored)) = brought else { return ending };
+        match self.core.write_shared(trip, &self.flight, &stored).await.filter(|write| is_failure(*write)) {
+            None => ending,
+            Some(write) => {
+                self.core.forget_this(&self.flight.key, self.flight.hash, &stored);
+                let failure = Failure::SharedWrite { write };
+                self.core.fail_claimed(ending.withdraw(), failure, FlightEnd::Failed)
+            }
+        }
+    }
+
     /// The load has ended; the tier is told before the callers are.
     pub(super) async fn finish_written(self, end: LoadEnd<V, E>, load: LoadFuture<V, E>, part: Part) {
         let ending = self.settle(end);
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(load)));
         drop(part);
-        let brought = self.trip.as_ref().and_then(|trip| Some((trip, trip.state.lock().brought.take()?)));
-        let ending = match (ending, brought) {
-            (Some(ending), Some((trip, stored))) => {
-                match self.core.write_shared(trip, &self.flight, &stored).await.filter(|write| is_failure(*write)) {
-                    None => Some(ending),
-                    Some(write) => {
-                        self.core.forget_this(&self.flight.key, self.flight.hash, &stored);
-                        let failure = Failure::SharedWrite { write };
-                        Some(self.core.fail_claimed(ending.withdraw(), failure, FlightEnd::Failed))
-                    }
-                }
-            }
-            (ending, _) => ending,
+        let ending = match ending {
+            Some(ending) => Some(self.written(ending).await),
+            None => None,
         };
         self.leave();
         if let Some(ending) = ending {
@@ -128,7 +133,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     async fn write_by(&self, trip: &Trip<V>, key: &SharedKey, stored: &Stored<V>) -> Option<SharedWrite> {
         let fence = {
             let state = trip.state.lock();
-            state.held.as_ref().map_or(state.seen, |held| held.fence)
+            match &state.held {
+                Some(held) if state.sight != LeaseSight::Unknown => held.fence,
+                Some(_) | None => state.seen,
+            }
         };
         // W2: a change that came since takes the tier first.
         if trip.tiers.outbox.holds(key) {
@@ -182,12 +190,6 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
         let fact = Fact::WriteRefused { key: self.names.show(&flight.key), write };
         events::tell(&self.name, Severity::Warn, clock::exact(), fact);
-    }
-
-    pub(super) fn count_write(&self, shared: &Option<Arc<SharedOf<V>>>, write: SharedWrite) {
-        if let Some(tiers) = shared {
-            tiers.link.account.writes.add(write);
-        }
     }
 }
 

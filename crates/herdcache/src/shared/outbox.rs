@@ -145,13 +145,17 @@ impl<W: Clone> Outbox<W> {
             if row.number == turn.number { std::mem::replace(&mut row.change, Change::Remove) } else { Change::Remove };
         drop(guard);
         drop(old);
-        told.iter().for_each(|ticket| ticket.queued());
+        for ticket in &told {
+            ticket.queued();
+        }
     }
 
     /// Nobody will send what waits: whoever waits for it is told.
     pub(crate) fn give_up(&self) {
         let told: Vec<_> = self.state.lock().rows.values_mut().flat_map(|row| std::mem::take(&mut row.told)).collect();
-        told.iter().for_each(|ticket| ticket.queued());
+        for ticket in &told {
+            ticket.queued();
+        }
     }
 }
 

@@ -50,6 +50,19 @@ pub struct SharedKey {
 }
 
 impl SharedKey {
+    /// The key of a cache as it was named when it was built, for who tests an implementation or looks into a tier.
+    /// `None` if JSON cannot hold the key: such keys are not shared.
+    ///
+    /// ```
+    /// use herdcache::SharedKey;
+    /// let key = SharedKey::of("users", 1, &("tenant", 7)).expect("JSON can hold it");
+    /// assert_eq!(key.text(), r#"["users",1,["tenant",7]]"#);
+    /// ```
+    pub fn of<K: crate::key::Key>(cache: &str, schema_version: u32, key: &K) -> Option<Self> {
+        let (text, hash) = crate::key::shared_text(cache, schema_version, key)?;
+        Some(Self::new(text, hash))
+    }
+
     pub(crate) fn new(text: String, hash: u64) -> Self {
         Self { text: text.into_boxed_str(), hash }
     }
@@ -109,7 +122,8 @@ pub enum LeaseSight {
     Free,
     /// Some process holds it.
     Held,
-    /// This tier does not know: the lease is kept elsewhere. Followers then wait for the lease's time to pass.
+    /// This tier does not know: the lease is kept elsewhere. Followers then go by the time that it has left, and its
+    /// fencing tokens mean nothing here: who overran is not told from who did not.
     Unknown,
 }
 
@@ -195,7 +209,8 @@ pub trait SharedTier: Send + Sync + 'static {
 pub struct LeaseToken([u8; 16]);
 
 impl LeaseToken {
-    pub(crate) fn random() -> Self {
+    /// One that no other holder has.
+    pub fn random() -> Self {
         Self(fastrand::u128(..).to_le_bytes())
     }
 

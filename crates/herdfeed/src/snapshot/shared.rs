@@ -15,7 +15,8 @@ use crate::words::{
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SharedSnapshot {
-    /// What reads found; one for each flight that reads, however many callers wait for it.
+    /// What reads found: one for each key that was read, by a flight's first look, however many callers wait for it, or by
+    /// a follower's.
     pub reads: Tally<SharedRead>,
     /// What became of values that were to be written.
     pub writes: Tally<SharedWrite>,

@@ -73,7 +73,9 @@ fn t3_hostile_lengths_take_no_more_than_was_given() {
             let at = if fastrand::bool() { fastrand::usize(88..HEAD) } else { fastrand::usize(4..body.len()) };
             body[at] = fastrand::u8(..);
         }
-        body.truncate(fastrand::usize(body.len() / 2..=body.len()));
+        if fastrand::bool() {
+            body.truncate(fastrand::usize(body.len() / 2..=body.len()));
+        }
         let bytes = sealed(body);
         match Envelope::decode(&bytes) {
             Ok(envelope) => {

@@ -194,9 +194,9 @@ async fn t2_a_flush_under_load_is_a_plain_miss() {
 /// T3: corrupt, foreign and later bytes are counted misses, and are overwritten by the load.
 #[tokio::test(start_paused = true)]
 async fn t3_bytes_that_are_no_value_are_counted_misses() {
+    type Damage = fn(&mut Vec<u8>);
     let tier = MemoryTier::new();
     let calls = calls();
-    type Damage = fn(&mut Vec<u8>);
     let damages: [Damage; 6] = [
         |bytes| bytes.clear(),
         |bytes| bytes[0] ^= 1,
