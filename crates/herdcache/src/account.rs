@@ -10,7 +10,6 @@ mod peaks;
 mod savings;
 mod warmth;
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use herdfeed::{
@@ -26,6 +25,8 @@ pub(crate) use savings::{Savings, Spared, Unlimited};
 pub(crate) use warmth::Warmth;
 
 use crate::clock::Moment;
+use crate::sync::plain::atomic::Ordering::{Relaxed, SeqCst};
+use crate::sync::plain::atomic::{AtomicU64, fence};
 
 /// Shards of the hit path's counters. More than cores in use at once rarely helps.
 const SHARDS: usize = 16;
@@ -164,7 +165,7 @@ impl Account {
             quick[1] += shard.negative.load(Relaxed);
             quick[2] += shard.stale.load(Relaxed);
         }
-        std::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
+        fence(SeqCst);
         let begun = self.begun.load(Relaxed) + quick.iter().sum::<u64>();
         for (outcome, count) in [Outcome::Hit, Outcome::Negative, Outcome::Stale].into_iter().zip(quick) {
             outcomes[outcome] += count;

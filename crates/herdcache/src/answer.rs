@@ -38,6 +38,9 @@ impl<V: Send + Sync + 'static> Answer<V> {
     }
 
     /// How the request ended, as it stands in the account.
+    ///
+    /// It displays as the word of the account (`hit`, `stale`, `loaded` …); for a header, which wants a `&'static str`,
+    /// `herdcache::herdfeed::ClosedSet` has that as `label()`.
     pub fn outcome(answer: &Self) -> Outcome {
         answer.outcome
     }

@@ -250,13 +250,14 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     ///
     /// For measuring before protection is switched on, or when the cache itself is under
     /// suspicion. Every miss loads, nothing is coalesced or limited, failures are not shared.
-    /// Snapshot and screen say `observe`.
+    /// Snapshot and screen say `observe`. It holds for the life of the cache: protection is switched on by building
+    /// the cache without it, at the next start.
     ///
     /// The snapshot's [`saved`](herdfeed::Saved) estimates what protection would have done with the same requests:
     ///
     /// | figure | counts | assumes |
     /// |---|---|---|
-    /// | `coalesced` | origin calls that began while another load of their key ran, or just after it had landed | that the load which they would have shared takes as long as it does |
+    /// | `coalesced` | origin calls that began while another load of their key (of each key of a batch) ran, or just after it had landed | that the load which they would have shared takes as long as it does |
     /// | `cooled` | origin calls that began while their key would have cooled | that the first load after a window fails or succeeds as it does |
     /// | `stale` | requests that a value within `stale_for` could have answered at once | that the refresh behind it takes as long as the load does |
     /// | `reserve` | requests that ended in an error though a value within `stale_if_error_for` was there, and are not in `stale` | that the origin's healing is noticed at once; cooling lets older values stand in for a moment longer |

@@ -229,7 +229,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     ///
     /// For an operator in an incident: longer stale bounds act at once on everything that is stored. Each setting that
     /// changes is an event, and the snapshot and the feed's configuration show what is in force. A hit costs the same.
-    /// Permits belong to the [`gate`](Cache::gate).
+    /// Not to be tuned: `fresh_for`, and the permits, which are the [`gate`](Cache::gate)'s and fixed unless it
+    /// [follows the origin](crate::GateBuilder::adaptive).
     ///
     /// # Errors
     /// [`ConfigError`] naming the field, its value, the range and the remedy. Then nothing is changed.

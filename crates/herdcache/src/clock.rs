@@ -61,10 +61,10 @@ fn since_boot(clock: rustix::time::ClockId) -> Moment {
 /// Time since the first call in this process, on tokio's clock.
 #[cfg(any(test, feature = "test-util", not(target_os = "linux")))]
 fn elapsed() -> Moment {
-    use std::sync::OnceLock;
-    use tokio::time::Instant;
-    static ANCHOR: OnceLock<Instant> = OnceLock::new();
-    let anchor = *ANCHOR.get_or_init(Instant::now);
+    use crate::sync::plain::LazyLock;
+    use crate::sync::time::Instant;
+    static ANCHOR: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let anchor = *ANCHOR;
     let now = Instant::now();
     // Each paused runtime stands still at its own moment, which may lie before the first call of the process.
     let (after, before) = (now.saturating_duration_since(anchor), anchor.saturating_duration_since(now));

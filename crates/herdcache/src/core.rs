@@ -4,6 +4,7 @@
 //! flight passes them, `cache/get.rs` in which order a request does.
 
 mod abandon;
+mod aboard;
 pub(crate) mod batch;
 mod ends;
 pub(crate) mod fly;
@@ -31,12 +32,8 @@ mod write;
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use foldhash::fast::RandomState;
 use herdfeed::{Measure, MissCause, StaleReason};
-use tokio::sync::Notify;
 
 use crate::account::{Account, Sample, tick};
 use crate::clock::{self, Moment};
@@ -53,10 +50,13 @@ use crate::hotkeys::{HotKeys, Seen};
 use crate::key::{Key, KeyNames};
 use crate::local::{Local, Room};
 use crate::measures::{Measures, Policy};
-use crate::origin::call::Errand;
 use crate::shared::Tiers;
 use crate::store::moka::MokaStore;
 use crate::store::{Leavings, Store};
+use crate::sync::Notify;
+use crate::sync::RandomState;
+use crate::sync::atomic::Ordering::{Relaxed, SeqCst};
+use crate::sync::atomic::{AtomicBool, AtomicU64};
 use crate::tags::Epoch;
 use crate::tuning::InForce;
 use landed::LandedRing;
@@ -212,11 +212,6 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(SeqCst)
-    }
-
-    /// What a load of this key is about.
-    pub(crate) fn errand(&self, hash: u64) -> Errand {
-        Errand { cache: Arc::as_ptr(&self.account).addr(), hash }
     }
 
     pub(crate) fn next_flight() -> u64 {

@@ -3,12 +3,12 @@
 //! Stamps are moments on our own clock; the store's idea of time is never asked.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 use crate::clock::Moment;
 use crate::freshness::Bounds;
 use crate::graveyard;
 use crate::marks::Marks;
+use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 
 /// One key's state in the store. Cheap to clone.
 #[derive(Debug)]

@@ -70,7 +70,8 @@ pub enum GetError<E> {
     Rejected {
         /// The exact reason.
         reason: RejectReason,
-        /// When a retry has a fair chance: an estimate from the gate's queue and mean load time.
+        /// When a retry has a fair chance: an estimate from the gate's queue and mean load time, 100 ms to 10 s; with
+        /// `origin_down`, the time until the next probe.
         retry_in: Duration,
     },
     /// The caller's own wait timeout passed. The load goes on and will fill the cache.

@@ -5,13 +5,13 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use herdfeed::thresholds::EVENTS_PER_SECOND;
 use herdfeed::{Event, Fact, Severity};
-use parking_lot::Mutex;
 
 use crate::clock::{self, Moment};
+use crate::sync::plain::Mutex;
+use crate::sync::plain::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The most events that are kept.
 pub(crate) const RING: usize = 4_096;

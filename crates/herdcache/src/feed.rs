@@ -110,17 +110,30 @@ impl Feed {
 
     /// The feed as a service for the application's own HTTP server, in addition to wherever it is served.
     ///
-    /// In axum, `Router::new().nest_service("/herd", feed.mount(guard))`; then `herdtop http://HOST:PORT` reads it.
-    /// The [`Guard`] says what keeps strangers out. With `HERDCACHE_FEED=off` it answers 404. Everything else that
-    /// the application owes a mounted feed is told at [`Mount`].
+    /// The [`Guard`] says what keeps strangers out. Then `HERDTOP_TOKEN=… herdtop http://HOST:PORT` reads it. With
+    /// `HERDCACHE_FEED=off` it answers 404. Everything else that the application owes a mounted feed is told at
+    /// [`Mount`].
+    ///
+    /// **Drop the feed when the shutdown begins, not after the server has ended.** A graceful shutdown waits for open
+    /// responses, and a reader's stream stays open until the feed is dropped: the server would never end while
+    /// somebody watches.
     ///
     /// ```
+    /// use axum::Router;
     /// use herdcache::herdfeed::{Token, server::Guard};
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let feed = herdcache::Feed::builder("shop").no_socket().start()?;
     /// let secret = "0f6b3c1d9a8e47528c1f0a9b7d6e5c43";        // from a file or the environment
-    /// let service = feed.mount(Guard::Token(Token::new(secret)?));
-    /// # let _ = service;
+    /// let routes: Router = Router::new().nest_service("/herd", feed.mount(Guard::Token(Token::new(secret)?)));
+    ///
+    /// # let signal = async {};
+    /// let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// let shutdown = async move {
+    ///     signal.await;                                        // Ctrl-C or SIGTERM
+    ///     drop(feed);                                          // readers hear the goodbye, and their streams end
+    /// };
+    /// axum::serve(listener, routes).with_graceful_shutdown(shutdown).await?;
     /// # Ok(()) }
     /// ```
     #[cfg(feature = "mount")]

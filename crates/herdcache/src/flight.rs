@@ -10,15 +10,11 @@ mod landing;
 pub(crate) mod table;
 mod waiters;
 
-use std::sync::atomic::Ordering::{AcqRel, Relaxed};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
-use std::sync::{Arc, OnceLock};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::task::Waker;
 
 use herdfeed::{FlightTrigger, MissCause, Stage};
-use parking_lot::Mutex;
-use tokio::sync::Notify;
-use tokio::task::AbortHandle;
 
 use crate::account::Spared;
 use crate::clock::Moment;
@@ -26,6 +22,10 @@ use crate::entry::{Entry, Stored};
 use crate::group::Group;
 use crate::measures::Policy;
 use crate::origin::call::Call;
+use crate::sync::atomic::Ordering::{AcqRel, Relaxed};
+use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
+use crate::sync::task::AbortHandle;
+use crate::sync::{Mutex, Notify, OnceLock};
 use crate::tags::Epoch;
 
 use crew::Crew;
@@ -65,6 +65,8 @@ pub(crate) struct Flight<K, V: Send + Sync + 'static, E> {
     told: AtomicBool,
     /// F5: a caller was answered an older value and left the load to go on.
     wanted: AtomicBool,
+    /// L5: its load's place among all loads of the process, by when they began to read; 0 before.
+    begun: AtomicU64,
     /// O1: why protection would have spared it; set as it is registered, if at all.
     spared: OnceLock<Spared>,
     call: Mutex<Option<Arc<Call>>>,
@@ -73,6 +75,9 @@ pub(crate) struct Flight<K, V: Send + Sync + 'static, E> {
     /// Told when an older load of the key has ended.
     pub(crate) may_start: Notify,
 }
+
+/// Loads are numbered as they begin, from 1.
+static NEXT_LOAD: AtomicU64 = AtomicU64::new(1);
 
 /// A caller's place among a flight's waiters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,6 +134,7 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
             ended: AtomicBool::new(false),
             told: AtomicBool::new(false),
             wanted: AtomicBool::new(false),
+            begun: AtomicU64::new(0),
             spared: OnceLock::new(),
             call: Mutex::new(None),
             call_deadline: AtomicU64::new(0),
@@ -220,7 +226,8 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
         self.set_stage(Stage::Landed);
         let wakers = self.waiters.lock().take();
         for waker in wakers {
-            waker.wake();
+            // S2: foreign code. One that panics must not let the others sleep for ever.
+            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
         }
         let crew = std::mem::take(&mut self.crew.lock().serving);
         crew.into_iter().for_each(Serves::dismiss);
@@ -235,6 +242,21 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
     /// The call to the origin, once there is one.
     pub(crate) fn call(&self) -> Option<Arc<Call>> {
         self.call.lock().clone()
+    }
+
+    /// L5: its load is about to be polled for the first time, or not for the first.
+    ///
+    /// Loads may begin in another order than their flights were opened in: some are polled in place, others spawned.
+    pub(crate) fn begins(&self) {
+        if self.begun.load(Relaxed) == 0 {
+            self.begun.store(NEXT_LOAD.fetch_add(1, Relaxed), Relaxed);
+        }
+    }
+
+    /// L5: whether its load began to read before another's.
+    pub(crate) fn began_before(&self, other: &Self) -> bool {
+        let own = self.begun.load(Relaxed);
+        own > 0 && own < other.begun.load(Relaxed)
     }
 
     /// Whether the one who opened it waits for it among the waiters.

@@ -14,16 +14,16 @@ mod queue;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use herdfeed::{Event, GateConfig, GateSnapshot, OriginResult, PermitClass, PermitResult, RejectReason};
-use parking_lot::Mutex;
+use herdfeed::{Event, GateConfig, GateSnapshot, OriginResult, PermitClass, PermitResult, RejectReason, Tally};
 
 use crate::account::{AtomicHistogram, Counters, Peak};
 use crate::clock::{self, Moment};
 use crate::group::Group;
 use crate::registry::{self, ObservedGate};
+use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use crate::sync::{Mutex, Notify};
 
 pub use acquire::{GatePermit, Rejected};
 use adaptive::{Adaptive, Met};
@@ -71,6 +71,17 @@ pub(crate) struct Inner {
     conditions: conditions::GateConditions,
     breaker: Option<Breaker>,
     adaptive: Option<Mutex<Adaptive>>,
+    /// U1: how warm-ups take turns.
+    pub(crate) turns: WarmUpTurns,
+}
+
+/// U1: what warm-ups behind one gate tell each other, so that the one that holds the permits does not keep them.
+#[derive(Debug, Default)]
+pub(crate) struct WarmUpTurns {
+    /// Told of each permit that one of them gives back: the one that waits longest.
+    pub(crate) free: Notify,
+    /// How often one of them has found no permit.
+    pub(crate) denied: AtomicU64,
 }
 
 #[derive(Clone, Debug)]
@@ -131,6 +142,7 @@ impl Gate {
             held_ns: AtomicU64::new(0),
             law_violations: AtomicU64::new(0),
             conditions: conditions::GateConditions::default(),
+            turns: WarmUpTurns::default(),
         };
         Self(registry::add_gate(name, |name| Arc::new(build(name))))
     }
@@ -239,6 +251,11 @@ impl Gate {
         Arc::as_ptr(&self.0).addr()
     }
 
+    /// How many permits are in force.
+    pub(crate) fn limit(&self) -> usize {
+        self.0.queue.limit()
+    }
+
     /// How many permits there are.
     pub(crate) fn permits(&self) -> u64 {
         self.0.settings.permits as u64
@@ -274,6 +291,16 @@ impl Inner {
         (share as u64 * self.queue.limit() as u64).div_ceil(self.settings.permits as u64)
     }
 
+    /// Permits that are out. Those that were handed to loads whose tasks have not run yet are theirs already: on a busy
+    /// runtime these can be most of them, and a gate that showed them as free would look idle beside a full queue.
+    fn out(&self) -> Tally<PermitClass> {
+        let mut out = self.in_use.read();
+        let background = out[PermitClass::Refresh].saturating_add(out[PermitClass::Warmup]);
+        let foreground = (self.queue.out() as u64).saturating_sub(background);
+        out[PermitClass::Foreground] = out[PermitClass::Foreground].max(foreground);
+        out
+    }
+
     /// What has started and not ended, with its latest figures.
     fn active(&self) -> Vec<Event> {
         let down = self.breaker.as_ref().and_then(Breaker::active);
@@ -307,7 +334,7 @@ impl ObservedGate for Inner {
         GateSnapshot {
             name: self.name.clone(),
             limit: self.queue.limit() as u64,
-            in_use: self.in_use.read(),
+            in_use: self.out(),
             pending: self.queue.waiting() as u64,
             queue: self.settings.queue as u64,
             granted: self.granted.read(),

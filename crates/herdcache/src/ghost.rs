@@ -7,9 +7,9 @@
 use std::collections::VecDeque;
 
 use herdfeed::{MissCause, RemovalCause};
-use parking_lot::Mutex;
 
 use crate::by_hash::ByHash;
+use crate::sync::plain::Mutex;
 
 /// How many removed keys are remembered.
 pub(crate) const REMEMBERED: usize = 4_096;

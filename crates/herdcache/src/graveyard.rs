@@ -11,6 +11,8 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use crate::sync::thread_local;
+
 thread_local! {
     /// Open vigils, and whether anything was kept: two plain cells, since every hit passes here.
     static OPEN: Cell<u32> = const { Cell::new(0) };
@@ -30,7 +32,7 @@ pub(crate) struct Vigil {
 impl Vigil {
     #[inline]
     pub(crate) fn open() -> Self {
-        OPEN.set(OPEN.get() + 1);
+        OPEN.with(|open| open.set(open.get() + 1));
         Self { local: PhantomData }
     }
 }
@@ -38,9 +40,11 @@ impl Vigil {
 impl Drop for Vigil {
     #[inline]
     fn drop(&mut self) {
-        let open = OPEN.get() - 1;
-        OPEN.set(open);
-        if open == 0 && ANY.get() {
+        let open = OPEN.with(|open| {
+            open.set(open.get() - 1);
+            open.get()
+        });
+        if open == 0 && ANY.with(Cell::get) {
             release();
         }
     }
@@ -49,8 +53,8 @@ impl Drop for Vigil {
 /// Drops what was kept. Taken out first: a value's Drop may open the next vigil.
 #[cold]
 fn release() {
-    ANY.set(false);
-    let buried = BURIED.with_borrow_mut(std::mem::take);
+    ANY.with(|any| any.set(false));
+    let buried = BURIED.with(RefCell::take);
     for value in buried {
         // Whoever happens to hold the vigil has nothing to do with a value whose Drop panics.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(value)));
@@ -68,12 +72,12 @@ pub(crate) fn bury<V: 'static>(value: &Arc<V>) {
 pub(crate) fn keep<T: 'static>(value: T) {
     // During thread exit the locals may be gone; then no lock of ours is held either.
     if watched() && BURIED.try_with(|buried| buried.borrow_mut().push(Box::new(value))).is_ok() {
-        ANY.set(true);
+        ANY.with(|any| any.set(true));
     }
 }
 
 fn watched() -> bool {
-    OPEN.get() > 0
+    OPEN.with(Cell::get) > 0
 }
 
 #[cfg(test)]
@@ -101,6 +105,6 @@ mod tests {
         drop(outer);
         assert_eq!(receiver.try_recv(), Ok("dropped"));
         keep(3);
-        assert!(!ANY.get(), "without a vigil nothing is kept");
+        assert!(!ANY.with(Cell::get), "without a vigil nothing is kept");
     }
 }

@@ -6,9 +6,10 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use foldhash::fast::RandomState;
+use crate::sync::RandomState;
+use crate::sync::plain::LazyLock;
 
 /// The group of a load, and how much of what is bounded it may hold.
 #[derive(Clone, Copy, Debug, PartialEq)]

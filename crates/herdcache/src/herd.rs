@@ -9,7 +9,6 @@ mod hot;
 mod near;
 mod window;
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
 use herdfeed::thresholds::herd_waiters;
@@ -17,11 +16,12 @@ use herdfeed::{
     Event, Fact, FlightEnd, FlightTrigger, HerdEnd, Histogram, MissCause, OriginResult, Outcome, RejectReason,
     RemovalCause, Severity, Tally,
 };
-use parking_lot::Mutex;
 
 use crate::by_hash::ByHash;
 use crate::clock::{Moment, nanos};
 use crate::events;
+use crate::sync::plain::Mutex;
+use crate::sync::plain::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use conditions::Watch;
 pub(crate) use near::Cover;

@@ -12,13 +12,12 @@
 mod summary;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-use parking_lot::Mutex;
 
 use crate::account;
 use crate::by_hash::ByHash;
 use crate::clock::Moment;
+use crate::sync::plain::Mutex;
+use crate::sync::plain::atomic::{AtomicU64, Ordering::Relaxed};
 use summary::{Place, Summary};
 
 /// Keys of one shard are in one lock; the hash chooses it.

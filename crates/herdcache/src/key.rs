@@ -1,10 +1,15 @@
 //! Keys: what may be one, and how one is shown.
 
+mod secret;
+
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use siphasher::sip::SipHasher24;
+
+pub use secret::Secret;
+use secret::Veiled;
 
 /// What a cache can be keyed by: anything that hashes, compares, clones and serialises.
 ///
@@ -29,7 +34,7 @@ pub enum KeyView<K> {
     /// `HERDCACHE_KEY_SECRET`. This is pseudonymous: ids from a small space can be guessed.
     #[default]
     Hash,
-    /// As its JSON text. Personal data in keys will be on screens and in recordings.
+    /// As its JSON text. Personal data in keys will be on screens and in recordings, but for parts marked [`Secret`].
     Plain,
     /// As this function says, for keys that are readable once their secret parts are gone.
     With(fn(&K) -> String),
@@ -90,7 +95,7 @@ impl<K: Key> KeyNames<K> {
     fn show_or_panic(&self, key: &K) -> String {
         let shown = match &self.view {
             KeyView::Hash => return format!("{:016x}", self.hash(key)),
-            KeyView::Plain => plain(key),
+            KeyView::Plain => self.plain(key),
             KeyView::With(show) => show(key),
         };
         match shown.char_indices().nth(SHOWN) {
@@ -101,12 +106,46 @@ impl<K: Key> KeyNames<K> {
 
     /// K2: a keyed 64-bit hash of the key's text.
     fn hash(&self, key: &K) -> u64 {
-        let mut hasher = Hashed(SipHasher24::new_with_keys(self.secret[0], self.secret[1]));
+        let mut hasher = Hashed(self.hasher());
         // Hashed as it is written: a key of megabytes is never held as text.
         if serde_json::to_writer(&mut hasher, &whole(&self.cache, key)).is_err() {
-            hasher.0.write(unwritable(key).as_bytes());
+            hasher.0.write(self.unwritable(key).as_bytes());
         }
         hasher.0.finish()
+    }
+
+    fn hasher(&self) -> SipHasher24 {
+        SipHasher24::new_with_keys(self.secret[0], self.secret[1])
+    }
+
+    /// K2: secret parts are hashed as parts of this cache's keys, so that they cannot be followed into another.
+    fn veil(&self) -> Veiled {
+        let mut hasher = Hashed(self.hasher());
+        // Writing two strings into a hash does not fail.
+        let _ = serde_json::to_writer(&mut hasher, &(&self.cache, "secret"));
+        Veiled::on(hasher.0)
+    }
+
+    /// The key's JSON text, a string without its quotes; no more of it than can be shown is ever made.
+    fn plain(&self, key: &K) -> String {
+        let mut text = Cut(Vec::with_capacity(32));
+        let written = {
+            let _veiled = self.veil();
+            serde_json::to_writer(&mut text, key)
+        };
+        match written {
+            Ok(()) => readable(&text.0),
+            // Full: what is there is the beginning.
+            Err(error) if error.is_io() => readable(&text.0),
+            Err(_) => self.unwritable(key),
+        }
+    }
+
+    /// A key that JSON cannot hold (a map with keys that are no strings, say) is shown by its own hash.
+    fn unwritable(&self, key: &K) -> String {
+        let mut hasher = self.hasher();
+        key.hash(&mut hasher);
+        format!("unwritable:{:016x}", hasher.finish())
     }
 }
 
@@ -144,17 +183,10 @@ impl std::io::Write for Hashed {
     }
 }
 
-/// The key's JSON text, a string without its quotes; no more of it than can be shown is ever made.
-fn plain<K: Key>(key: &K) -> String {
-    let mut text = Cut(Vec::with_capacity(32));
-    match serde_json::to_writer(&mut text, key) {
-        Ok(()) => {}
-        // Full: what is there is the beginning.
-        Err(error) if error.is_io() => {}
-        Err(_) => return unwritable(key),
-    }
-    let whole = text.0.len() < LONGEST;
-    let text = String::from_utf8_lossy(&text.0);
+/// JSON text as far as it was written, a string without its quotes.
+fn readable(written: &[u8]) -> String {
+    let whole = written.len() < LONGEST;
+    let text = String::from_utf8_lossy(written);
     if !text.starts_with('"') {
         return text.into_owned();
     }
@@ -186,13 +218,6 @@ impl std::io::Write for Cut {
     }
 }
 
-/// A key that JSON cannot hold (a map with keys that are no strings, say) is shown by its own hash.
-fn unwritable<K: Key>(key: &K) -> String {
-    let mut hasher = SipHasher24::new();
-    key.hash(&mut hasher);
-    format!("unwritable:{:016x}", hasher.finish())
-}
-
 /// The hash key from `HERDCACHE_KEY_SECRET`, else a constant, so that processes agree.
 fn secret() -> [u64; 2] {
     let given = std::env::var("HERDCACHE_KEY_SECRET").unwrap_or_default();
@@ -205,91 +230,4 @@ fn secret() -> [u64; 2] {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// K1: parts that a joining separator would confuse stay apart.
-    #[test]
-    fn k1_key_text_is_injective() {
-        let keys =
-            [("a", "b\",\"c"), ("a\",\"b", "c"), ("a,b", "c"), ("a", "b,c"), ("", "a,b,c"), ("a\0", "b"), ("a", "\0b")];
-        let text = |cache: &str, key: &(&str, &str)| serde_json::to_string(&whole(cache, key)).unwrap();
-        let texts: std::collections::HashSet<String> = keys.iter().map(|key| text("cache", key)).collect();
-        assert_eq!(texts.len(), keys.len());
-        assert_ne!(text("a", &("b", "")), text("ab", &("", "")));
-        let hash = |cache: &str, key: &str| KeyNames::<String>::new(cache, KeyView::Hash).show(&key.to_owned());
-        assert_ne!(hash("a", "b"), hash("ab", ""));
-    }
-
-    /// K1, L8: in a shared tier, no two keys, caches or schema versions have one text.
-    #[test]
-    fn k1_shared_texts_are_injective() {
-        type Odd = std::collections::BTreeMap<(u8, u8), u8>;
-        let text = |cache: &str, version, key: &(&str, &str)| {
-            shared_text(cache, version, &(key.0.to_owned(), key.1.to_owned())).unwrap().0
-        };
-        let keys = [("a", "b\",\"c"), ("a\",\"b", "c"), ("a,b", "c"), ("", "a,b,c"), ("a\0", "b"), ("a", "\0b")];
-        let mut texts: Vec<String> = keys.iter().map(|key| text("cache", 1, key)).collect();
-        texts.extend([text("cache", 2, &keys[0]), text("c", 1, &keys[0]), text("cache\",1", 1, &keys[0])]);
-        let different: std::collections::HashSet<&String> = texts.iter().collect();
-        assert_eq!(different.len(), texts.len(), "{texts:?}");
-        assert_eq!(texts[2], r#"["cache",1,["a,b","c"]]"#);
-        assert_eq!(shared_text("odd", 1, &Odd::from([((1, 1), 1)])), None);
-    }
-
-    /// K2: the default view shows nothing of the key and differs by cache.
-    #[test]
-    fn k2_keys_are_hashed_unless_opted_in() {
-        let users = KeyNames::<String>::new("users", KeyView::Hash);
-        let orders = KeyNames::<String>::new("orders", KeyView::Hash);
-        let key = "alice@example.org".to_owned();
-        let shown = users.show(&key);
-        assert_eq!(shown.len(), 16);
-        assert!(!shown.contains("alice"));
-        assert_eq!(shown, KeyNames::new("users", KeyView::Hash).show(&key));
-        assert_ne!(shown, orders.show(&key));
-        assert_eq!(KeyNames::new("users", KeyView::Plain).show(&key), key);
-        assert_eq!(KeyNames::new("users", KeyView::With(|key: &String| key.len().to_string())).show(&key), "17");
-    }
-
-    /// K1: a key that JSON cannot hold is still shown, and apart from others.
-    #[test]
-    fn k1_unwritable_keys_are_told_apart() {
-        type Odd = std::collections::BTreeMap<(u8, u8), u8>;
-        let names = KeyNames::<Odd>::new("odd", KeyView::Plain);
-        let (one, two) = (Odd::from([((1, 1), 1)]), Odd::from([((1, 1), 2)]));
-        assert!(names.show(&one).starts_with("unwritable:"));
-        assert_ne!(names.show(&one), names.show(&two));
-    }
-
-    /// L7: a long key is cut between characters.
-    #[test]
-    fn l7_long_keys_are_cut() {
-        let names = KeyNames::<String>::new("c", KeyView::Plain);
-        for text in ["é", "\u{1}", "a", "\"", "\\", "🦀"] {
-            let shown = names.show(&text.repeat(10_000));
-            assert_eq!(shown, text.repeat(SHOWN) + "…");
-        }
-        let names = KeyNames::<Vec<String>>::new("c", KeyView::Plain);
-        let shown = names.show(&vec!["é".to_owned(); 10_000]);
-        assert_eq!(shown.chars().count(), SHOWN + 1);
-        assert!(shown.starts_with("[\"é\",\"é\""), "{shown}");
-    }
-
-    /// L7: no more of a key is written than can be shown.
-    #[test]
-    fn l7_a_huge_key_is_not_written_whole() {
-        #[derive(Clone, PartialEq, Eq, Hash)]
-        struct Huge;
-        static WRITTEN: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-        impl serde::Serialize for Huge {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                let pieces = (0..1_000_000).inspect(|_| _ = WRITTEN.fetch_add(1, std::sync::atomic::Ordering::Relaxed));
-                serializer.collect_seq(pieces)
-            }
-        }
-        assert!(KeyNames::<Huge>::new("c", KeyView::Plain).show(&Huge).starts_with("[0,1,2,"));
-        let written = WRITTEN.load(std::sync::atomic::Ordering::Relaxed);
-        assert!(written < 1_000, "{written}");
-    }
-}
+mod tests;

@@ -99,6 +99,7 @@ mod runtime;
 mod shared;
 mod spread;
 mod store;
+mod sync;
 mod tags;
 #[cfg(feature = "tower")]
 pub mod tower;
@@ -118,7 +119,7 @@ pub use events::Events;
 pub use feed::{Feed, FeedBuilder, serve_feed};
 pub use gate::{FailFast, Gate, GateBuilder, GatePermit, Rejected};
 pub use herdfeed::{self, Outcome, RejectReason};
-pub use key::{Key, KeyView};
+pub use key::{Key, KeyView, Secret};
 pub use loaded::Loaded;
 pub use measures::Switch;
 pub use memory::{Fault, MemoryTier};

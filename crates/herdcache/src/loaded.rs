@@ -101,8 +101,8 @@ impl<V> Loaded<V> {
     /// The version at the source: a row's counter, a log offset. Larger is newer.
     ///
     /// An older version is never stored over a newer one that is fresh or stale (`older_version`); the callers of that
-    /// load get the newer value. A value in reserve gives way to whatever the source says. This is how writes that arrive out of order, or a refresh that read a
-    /// lagging replica, do no harm.
+    /// load get the newer value. A value in reserve gives way to whatever the source says. This is how writes that
+    /// arrive out of order, or a refresh that read a lagging replica, do no harm.
     #[must_use]
     pub fn version(mut self, version: u64) -> Self {
         self.marks_mut().version = Some(version);

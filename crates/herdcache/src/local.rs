@@ -7,12 +7,12 @@
 
 use std::borrow::Borrow;
 use std::hash::Hash;
-use std::sync::{Arc, OnceLock};
-
-use foldhash::fast::RandomState;
+use std::sync::Arc;
 
 use crate::entry::Stored;
 use crate::store::{Leavings, Store};
+use crate::sync::OnceLock;
+use crate::sync::RandomState;
 
 /// What one cache holds.
 pub(crate) struct Local<K: 'static, S> {

@@ -1,7 +1,8 @@
 //! What a source said of a value beside the value itself: version, validator, tags.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::sync::plain::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The most tags that one value may have.
 pub(crate) const MOST_TAGS: usize = 64;

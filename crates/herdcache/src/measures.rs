@@ -1,8 +1,8 @@
 //! The policy: which countermeasures are on. Read once at the start of each request.
 
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
-
 use herdfeed::{ClosedSet, Measure};
+
+use crate::sync::plain::atomic::{AtomicU8, Ordering::Relaxed};
 
 /// O1: the countermeasures that are on, as one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use herdfeed::{ClosedSet, SharedOperation};
-use parking_lot::Mutex;
 
 use crate::clock;
 use crate::shared::{
     Acquired, Holding, Lease, LeaseToken, Operation, Reading, SharedKey, SharedTier, TierError, Write, Writing,
 };
+use crate::sync::{Mutex, time};
 use state::State;
 
 /// What is wrong with a [`MemoryTier`].
@@ -144,7 +144,7 @@ impl MemoryTier {
             match fault {
                 Some(Fault::Fail(error)) => return Err(error),
                 Some(Fault::Hang) => return std::future::pending().await,
-                Some(Fault::Slow(time)) => tokio::time::sleep(time).await,
+                Some(Fault::Slow(time)) => time::sleep(time).await,
                 Some(Fault::Mute) => {
                     act(&mut self.0.state.lock());
                     return std::future::pending().await;

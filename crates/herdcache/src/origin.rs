@@ -32,6 +32,7 @@ use herdfeed::{FlightTrigger, MissCause};
 use crate::clock;
 use crate::entry::Entry;
 use crate::loaded::Loaded;
+use crate::sync::task;
 use call::Call;
 
 /// A source of values, bound to a cache when it is built.
@@ -69,7 +70,8 @@ pub trait Origin<K, V>: Send + Sync + 'static {
     /// `keys` are between 1 and `MAX_BATCH` different keys; the whole call runs under one permit, within one
     /// `origin_timeout`. The reply may be in any order. A key that it leaves out has failed as
     /// [`Failure::Contract`](crate::Failure::Contract): say [`Loaded::absent`] for what does not exist. A key that
-    /// was not asked for is ignored, and of a key that is named twice the first value counts.
+    /// was not asked for is ignored, and of a key that is named twice the first value counts; the values left over stand
+    /// in the account as discards, `not_asked`.
     ///
     /// As given, it loads one key after the other and ends with the first error.
     ///
@@ -247,7 +249,7 @@ impl<K, V> LoadContext<K, V> {
         F: FnOnce() -> T + Send + 'static,
     {
         let part = call::Part::of(&self.call);
-        let done = tokio::task::spawn_blocking(move || {
+        let done = task::spawn_blocking(move || {
             let _part = part;
             work()
         });

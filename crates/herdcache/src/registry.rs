@@ -3,14 +3,14 @@
 //! Holds weak handles only: nothing is kept alive by being listed.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
 use herdfeed::{CacheConfig, CacheSnapshot, Fact, GateConfig, GateSnapshot, Severity, Snapshot};
-use parking_lot::Mutex;
 
 use crate::clock;
 use crate::events;
+use crate::sync::plain::Mutex;
+use crate::sync::plain::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// What the feed asks of a cache.
 pub(crate) trait Observed: Send + Sync {

@@ -6,7 +6,9 @@ use std::panic::catch_unwind;
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
-use tokio::runtime::Handle;
+
+use crate::sync::runtime::Handle;
+use crate::sync::time;
 
 thread_local! {
     /// The runtime that this thread asked about last, and what it was told.
@@ -41,7 +43,7 @@ pub(crate) fn with_timers() -> Option<(Handle, u64)> {
 
 /// tokio tells only by a panic, whose message says what to do; it is caught, and the answer kept.
 fn probe() -> Timers {
-    match catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))) {
+    match catch_unwind(|| drop(time::sleep(Duration::ZERO))) {
         Ok(()) => Timers::Present,
         Err(_) => Timers::Absent,
     }

@@ -15,13 +15,13 @@ mod settings;
 mod tier;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use herdfeed::{LeaseConfig, LeaseSnapshot, SharedConfig, SharedSnapshot};
-use tokio::sync::Notify;
 
 use crate::clock::{Moment, nanos};
+use crate::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use crate::sync::{Notify, pin};
 pub use codec::{Codec, CodecError};
 use link::Link;
 use outbox::Outbox;
@@ -98,7 +98,7 @@ impl<V: 'static, W: Clone> Tiers<V, W> {
     pub(crate) async fn settled(&self) {
         loop {
             let told = self.tails.ended.notified();
-            tokio::pin!(told);
+            pin!(told);
             told.as_mut().enable();
             if self.tails.running.load(SeqCst) == 0 {
                 return;

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use parking_lot::Mutex;
+use crate::sync::Mutex;
 
 /// How far a change of a key has got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

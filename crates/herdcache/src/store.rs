@@ -13,7 +13,6 @@ mod tests;
 use std::borrow::Borrow;
 use std::hash::Hash;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use herdfeed::RemovalCause;
 
@@ -22,6 +21,8 @@ use crate::clock;
 use crate::entry::Stored;
 use crate::freshness::Freshness;
 use crate::ghost::Ghosts;
+use crate::sync::RandomState;
+use crate::sync::atomic::Ordering::Relaxed;
 use crate::tags::Tags;
 use crate::tuning::InForce;
 
@@ -33,7 +34,7 @@ pub(crate) trait Store<K: 'static, V: Send + Sync + 'static>: Send + Sync + 'sta
     const NAME: &'static str;
 
     /// A store that holds at most `capacity` entries and tells `leavings` of each that leaves.
-    fn new(capacity: u64, hasher: foldhash::fast::RandomState, leavings: Arc<Leavings<K>>) -> Self;
+    fn new(capacity: u64, hasher: RandomState, leavings: Arc<Leavings<K>>) -> Self;
     /// The key's state, if any.
     fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<Stored<V>>
     where
@@ -85,7 +86,14 @@ impl<K> Leavings<K> {
     }
 
     /// An entry has left. Told by the store exactly once per entry.
-    pub(crate) fn note<V: Send + Sync + 'static>(&self, hash: u64, stored: &Stored<V>, leaving: Leaving) {
+    ///
+    /// `hash` is the application's code and may panic: it is asked when everything is counted.
+    pub(crate) fn note<V: Send + Sync + 'static>(
+        &self,
+        hash: impl FnOnce() -> u64,
+        stored: &Stored<V>,
+        leaving: Leaving,
+    ) {
         let stamps = stored.stamps();
         let expired = self.in_force.judge(stamps, clock::coarse()) >= Freshness::Reserve;
         let leaving = if stamps.is_superseded() { Leaving::Overwritten } else { leaving };
@@ -104,7 +112,7 @@ impl<K> Leavings<K> {
         // Absences come in floods, and would crowd out why values left.
         let told = matches!(stored, Stored::Value(_)) || cause == RemovalCause::Invalidated;
         if leaving != Leaving::Overwritten && told {
-            self.ghosts.note(hash, cause);
+            self.ghosts.note(hash(), cause);
         }
     }
 }

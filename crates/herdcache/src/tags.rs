@@ -9,14 +9,13 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-
-use parking_lot::Mutex;
 
 use crate::clock::{self, Moment};
 use crate::graveyard::Vigil;
 use crate::kept::Kept;
-use crate::marks::Marks;
+use crate::marks::{LONGEST_TAG, Marks};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 /// The most invalidated tags that are remembered without an entry that has them.
 const MOST_IDLE: usize = 4_096;
@@ -35,7 +34,7 @@ struct Index<K: 'static> {
     rows: HashMap<Arc<str>, Row<K>>,
     /// Rows without keys.
     idle: usize,
-    /// The last invalidation of a tag that has been forgotten: every tag may have been invalidated then.
+    /// The last invalidation of a tag that is not remembered: every tag may have been invalidated then.
     forgotten: Epoch,
     forgotten_at: Moment,
 }
@@ -113,9 +112,14 @@ impl<K> Tags<K> {
 
     /// Invalidates a tag from here on; gives the keys that have it.
     pub(crate) fn invalidate(&self, tag: &str) -> Vec<Arc<Kept<K>>> {
-        let tag: Arc<str> = tag.into();
         let mut index = self.index.lock();
         let epoch = Epoch(self.epoch.fetch_add(1, SeqCst) + 1);
+        if tag.len() > LONGEST_TAG {
+            // L7: no entry has it, and it is not kept: whatever tags a load in progress brings, this may be one of them.
+            index.forgotten = epoch;
+            return Vec::new();
+        }
+        let tag: Arc<str> = tag.into();
         let row = index.row(&tag);
         row.invalidated = epoch;
         row.at = clock::exact();
@@ -216,6 +220,17 @@ mod tests {
         assert!(tags.admit(&marks(1, &["x", "a"]), &key(1)) > before);
         assert!(tags.invalidated(&marks(0, &["a"]).tags) <= after);
         assert!(tags.invalidated(&marks(0, &["x"]).tags) <= before);
+    }
+
+    /// L7, L5: a tag that is too long for any entry is not kept; a load that began before it is discarded needlessly.
+    #[test]
+    fn l7_a_tag_too_long_to_be_one_is_not_kept() {
+        let tags = Tags::<u64>::default();
+        let before = tags.now();
+        assert!(tags.invalidate(&"x".repeat(LONGEST_TAG + 1)).is_empty());
+        assert_eq!(rows(&tags), (0, 0));
+        assert!(tags.invalidated(&marks(0, &["y"]).tags) > before);
+        assert!(tags.invalidated(&marks(0, &["y"]).tags) <= tags.now());
     }
 
     /// L7: tags that no entry has are bounded; forgetting them errs on the side of discarding.

@@ -4,16 +4,15 @@
 //! out when a value past freshness is judged. So a change acts on everything that is
 //! stored already, and a hit never asks.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
-
-use parking_lot::Mutex;
 
 use crate::clock::{Moment, nanos};
 use crate::config::{Check, ConfigError, Settings};
 use crate::entry::Stamps;
 use crate::freshness::{Bounds, Freshness};
 use crate::measures::Switch;
+use crate::sync::plain::Mutex;
+use crate::sync::plain::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use crate::ttl::Ttl;
 
 /// Changes to a running cache, for [`Cache::tune`](crate::Cache::tune). What is not named stays as it is.

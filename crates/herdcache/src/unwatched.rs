@@ -3,7 +3,8 @@
 /// What becomes of a load when the last caller that waited for it has left.
 ///
 /// Callers leave when their future is dropped or their wait timeout passes. Background refreshes have nobody
-/// who waits, and go on in either case; so does a load whose caller was answered an older value meanwhile.
+/// who waits, and go on in either case; so does a load whose caller was answered an older value meanwhile, and so do
+/// those that [`get_many`](crate::ReadThrough::get_many) has started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenUnwatched {
     /// It goes on and fills the cache. The default.

@@ -10,13 +10,13 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::task::{Context, Poll};
 
 use crate::account::Account;
 use crate::core::Core;
 use crate::key::Key;
 use crate::origin::AnyOrigin;
+use crate::sync::plain::atomic::{AtomicU64, Ordering::Relaxed};
 use run::Run;
 
 /// A warm-up on its way: a future that gives its [`Progress`] when every key is done with.
@@ -35,14 +35,18 @@ use run::Run;
 ///   is got used to.)
 /// - half of the round's loads failed, or one ran into a timeout.
 ///
-/// Callers' waits are looked at every 100 ms also within a round. A load that finds no permit waits for the next look.
+/// Callers' waits are looked at every 100 ms also within a round. A load that finds no permit waits for the next look, or
+/// until another warm-up gives one back.
 ///
 /// **Keys.** What is present, even if stale, or under way already is skipped without a load. A key that cools after a
 /// failed load is left alone and counts as failed. Each key is tried once; failures end nothing.
 ///
 /// **Cancelling.** Dropping it ends it: no more loads start; those in progress land in the cache as usual. Spawn it to
-/// let it go on by itself. A cache that is shut down ends it, too, with keys left, and so does a runtime without
-/// timers, on which no load could run.
+/// let it go on by itself. A cache that is shut down ends it, too, with keys left, and so does what it could load
+/// nothing with: a runtime without timers, a gate without a share for warm-ups.
+///
+/// **Several at once** behind one gate take turns at its warm-up permits: one that found none goes before one that has
+/// just given one back.
 ///
 /// The snapshot shows the progress of all warm-ups of a cache as `warmup`.
 #[must_use = "nothing is loaded until it is awaited or spawned"]
@@ -51,11 +55,11 @@ pub struct WarmUp {
     run: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
-/// How far a warm-up is: `total` = `loaded` + `skipped` + `failed` + `left`.
+/// How far a warm-up is: `total` = `loaded` + `skipped` + `failed` + `left`, all of them keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Keys that it was given.
+    /// Keys that it was given, at most as many as the cache has `capacity`.
     pub total: u64,
     /// Keys that were loaded: the origin gave a value, or said that there is none.
     pub loaded: u64,
@@ -65,12 +69,15 @@ pub struct Progress {
     pub failed: u64,
     /// Keys that it is not done with.
     pub left: u64,
+    /// Whether there were more keys than `total`, of which it does not know.
+    pub more: bool,
 }
 
 /// Counts one warm-up, and all of the cache's with it.
 struct Count {
     account: Arc<Account>,
     total: u64,
+    more: bool,
     loaded: AtomicU64,
     skipped: AtomicU64,
     failed: AtomicU64,
@@ -88,16 +95,20 @@ impl WarmUp {
     pub(crate) fn new<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static>(
         core: &Arc<Core<K, V, E>>,
         origin: Arc<dyn AnyOrigin<K, V, E>>,
-        keys: Vec<K>,
+        keys: impl Iterator<Item = K>,
     ) -> Self {
+        // L7: what comes after would push out what comes first, and an iterator may have no end.
+        let (mut keys, room) = (keys, usize::try_from(core.settings.capacity).unwrap_or(usize::MAX));
+        let taken: Vec<K> = keys.by_ref().take(room).collect();
         let count = Arc::new(Count {
             account: Arc::clone(&core.account),
-            total: keys.len() as u64,
+            total: taken.len() as u64,
+            more: taken.len() == room && keys.next().is_some(),
             loaded: AtomicU64::new(0),
             skipped: AtomicU64::new(0),
             failed: AtomicU64::new(0),
         });
-        let run = Run::new(Arc::clone(core), origin, keys, Arc::clone(&count));
+        let run = Run::new(Arc::clone(core), origin, taken, Arc::clone(&count));
         Self { count, run: Box::pin(run.all()) }
     }
 
@@ -126,7 +137,7 @@ impl Count {
     fn read(&self) -> Progress {
         let [loaded, skipped, failed] = [&self.loaded, &self.skipped, &self.failed].map(|count| count.load(Relaxed));
         let left = self.total.saturating_sub(loaded + skipped + failed);
-        Progress { total: self.total, loaded, skipped, failed, left }
+        Progress { total: self.total, loaded, skipped, failed, left, more: self.more }
     }
 
     fn add(&self, done: Done) {

@@ -179,8 +179,14 @@ pub struct TunedNow {
     pub stale_ms: u64,
     /// How long past freshness values are answered when loads fail.
     pub stale_if_error_ms: u64,
-    /// Whether background refreshes are switched off.
+    /// Whether background refreshes are switched off; no cache is built so.
     pub refresh_off: bool,
+    /// What the cache was built with for `stale_ms`; absent where a feed does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub built_stale_ms: Option<u64>,
+    /// The same for `stale_if_error_ms`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub built_stale_if_error_ms: Option<u64>,
 }
 
 /// What measures that are off would have saved, as estimates: a cache that only observes says how much

@@ -62,12 +62,14 @@ pub const REJECTING_WINDOW: Duration = Duration::from_secs(10);
 /// This long without a refusal ends it.
 pub const REJECTING_QUIET: Duration = Duration::from_secs(5);
 
-/// A hit ratio below this while the cache is young is a cold start.
+/// A hit ratio of the last ten seconds below this, while the cache is young, is a cold start.
 pub const COLD_HIT_RATIO: f64 = 0.5;
 /// A cache is young for this long.
 pub const COLD_WITHIN: Duration = Duration::from_secs(60);
-/// Fewer requests than this prove nothing about a cold start.
+/// Fewer requests than this within the ten seconds prove nothing about a cold start.
 pub const COLD_MIN_REQUESTS: u64 = 100;
+/// A better hit ratio, or nobody who asks, for this long ends a cold start.
+pub const COLD_QUIET: Duration = Duration::from_secs(2);
 
 /// A first key must hold this part of all requests to be named.
 pub const HOT_SHARE: f64 = 0.05;

@@ -236,6 +236,8 @@ closed_set! {
         EncodeError = "encode_error",
         /// The loader asked not to store it.
         DoNotStore = "do_not_store",
+        /// A batch call brought it for a key that it was not asked for, or had brought already.
+        NotAsked = "not_asked",
     }
 }
 
@@ -302,7 +304,7 @@ closed_set! {
         QueueTimeout = "queue_timeout",
         /// The flight deadline passed.
         Deadline = "deadline",
-        /// Given up: the cache was shut down, or nobody waits any more.
+        /// Given up: the cache was shut down, nobody waits any more, or the permit of a load above came first.
         Closed = "closed",
         /// The group (tenant) had used its share of the queue.
         GroupShare = "group_share",
@@ -442,6 +444,7 @@ mod tests {
             "oversize",
             "encode_error",
             "do_not_store",
+            "not_asked",
         ]);
         check::<OriginResult>(&["value", "absent", "not_modified", "error", "timeout", "panicked", "abandoned"]);
         check::<RefreshResult>(&[

@@ -31,9 +31,9 @@ pub struct Reply {
 
 /// A load to be sent.
 #[derive(Debug)]
-pub struct Plan {
+pub struct Plan<I = Arrivals> {
     /// When, and for which keys.
-    pub arrivals: Arrivals,
+    pub arrivals: I,
     /// Ends after this long; `None` goes on until stopped.
     pub length: Option<Duration>,
     /// The most requests in flight; arrivals beyond it are dropped and counted.
@@ -64,8 +64,9 @@ impl Stop {
 /// # Cancel safety
 ///
 /// Dropping the future drops the requests in flight with it.
-pub async fn drive<A, F>(plan: Plan, account: LoadAccount, stop: Stop, ask: A)
+pub async fn drive<I, A, F>(plan: Plan<I>, account: LoadAccount, stop: Stop, ask: A)
 where
+    I: IntoIterator<Item = Arrival>,
     A: Fn(u64) -> F,
     F: Future<Output = Reply> + Send + 'static,
 {

@@ -13,6 +13,7 @@ mod expiries;
 mod faults;
 mod pool;
 mod sharing;
+mod spread;
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,12 +26,18 @@ pub use pool::{Pool, PoolError};
 pub use sharing::Sharing;
 
 use counts::{Counts, End};
+use spread::Spread;
 
 /// How fast the origin works.
 #[derive(Clone, Debug)]
 pub enum Model {
     /// Every call takes its own work, however many run.
     Fixed,
+    /// Every call takes a time of its own around its work, which is the median.
+    LogNormal {
+        /// σ of the time's logarithm; 0 is [`Model::Fixed`].
+        sigma: f64,
+    },
     /// Running calls share a capacity: a database that slows down when hit.
     Sharing(Sharing),
 }
@@ -40,6 +47,7 @@ impl Model {
     pub fn label(&self) -> &'static str {
         match self {
             Self::Fixed => "fixed",
+            Self::LogNormal { .. } => "log_normal",
             Self::Sharing(_) => "processor_sharing",
         }
     }
@@ -47,7 +55,7 @@ impl Model {
     /// How many calls it works on at full speed, if that is limited.
     pub fn capacity(&self) -> Option<f64> {
         match self {
-            Self::Fixed => None,
+            Self::Fixed | Self::LogNormal { .. } => None,
             Self::Sharing(sharing) => Some(sharing.capacity()),
         }
     }
@@ -98,15 +106,17 @@ struct Shared {
     work: Duration,
     pool: Option<Pool>,
     faults: Faults,
+    spread: Spread,
     counts: Arc<Counts>,
 }
 
 impl Origin {
     /// An origin whose calls take `work` each when nothing disturbs them.
     ///
-    /// `seed` decides which calls a partial failure hits.
+    /// `seed` decides which calls a partial failure hits, and how long each takes where they differ.
     pub fn new(model: Model, work: Duration, pool: Option<Pool>, seed: u64) -> Self {
-        let shared = Shared { model, work, pool, faults: Faults::new(seed), counts: Arc::default() };
+        let (faults, spread) = (Faults::new(seed), Spread::new(seed));
+        let shared = Shared { model, work, pool, faults, spread, counts: Arc::default() };
         Self { shared: Arc::new(shared) }
     }
 
@@ -144,6 +154,7 @@ impl Origin {
         let work = shared.faults.slowed(shared.work);
         let done = match &shared.model {
             Model::Fixed => fixed(work, held).await,
+            Model::LogNormal { sigma } => fixed(shared.spread.stretch(work, *sigma), held).await,
             Model::Sharing(sharing) => sharing.work(work, held).await,
         };
         match done {

@@ -8,7 +8,10 @@
 
 mod check;
 mod machine;
+mod scene;
 mod stamp;
+
+use std::time::Duration;
 
 use herdfeed::{Measure, OriginResult, Outcome, RejectReason, Tally};
 use serde::Serialize;
@@ -17,6 +20,7 @@ use crate::quantiles::Quantiles;
 
 pub use check::{Check, Ledger};
 pub use machine::Machine;
+pub use scene::{BystanderFacts, EarlyFacts, Peaks, Scene, Second, WarmUpFacts};
 pub use stamp::utc;
 
 /// Version of the document's format; a higher one only adds until the first number changes.
@@ -146,6 +150,8 @@ pub struct Figures {
     pub failures: Failures,
     /// Parts of the run around a fault; empty where none was planned.
     pub phases: Vec<Phase>,
+    /// What only a scenario's run knows; `null` elsewhere.
+    pub scene: Option<Scene>,
 }
 
 /// Bounds of a value in milliseconds.
@@ -252,6 +258,16 @@ pub struct Phase {
     pub outcomes: Tally<Outcome>,
     /// Calls that began.
     pub origin_calls: u64,
+}
+
+/// Of nothing there is no part.
+pub(crate) fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// Whole milliseconds.
+pub(crate) fn whole_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The name of a policy: what is left when the measures in `off` are off.

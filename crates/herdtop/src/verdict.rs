@@ -15,10 +15,12 @@ mod loads;
 mod memory;
 mod origin;
 mod protection;
+mod running;
 mod scene;
 
 pub use finding::{Finding, Kind, Standing};
 pub use memory::Memory;
+pub(crate) use running::changes as tuned;
 
 use herdfeed::{Measure, Severity};
 
@@ -37,7 +39,8 @@ pub fn findings(world: &World, now: Now) -> Vec<Finding> {
             found.extend(failing::judge(&scene, &found));
             found.extend(counters::judge(&scene, &found));
             found.extend(loads::judge(&scene, &found));
-            found.extend(origin::silence(&scene));
+            found.extend(origin::silence(&scene, &found));
+            found.extend(running::judge(&scene));
         }
     }
     found.extend(counters::capacity(world));

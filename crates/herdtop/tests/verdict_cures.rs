@@ -5,20 +5,8 @@ mod script;
 
 use herdfeed::{CacheConfig, Fact, FlightTrigger, Measure, MissCause, OriginResult, Outcome, RejectReason, Severity};
 use herdtop::msg::Feed;
-use herdtop::verdict::{Finding, Kind};
-use script::{Script, condition, everyday};
-
-/// One process that has run for twelve seconds.
-fn one() -> Script {
-    let mut script = Script::new();
-    script.attach("api", 101);
-    script.pass(48, everyday);
-    script
-}
-
-fn of(script: &Script, kind: Kind) -> Option<Finding> {
-    script.model.findings.iter().find(|finding| finding.kind == kind).cloned()
-}
+use herdtop::verdict::Kind;
+use script::{Script, condition, everyday, of, one};
 
 /// Many cold keys are no matter of a hot key; one key is no matter of a warm-up.
 #[test]

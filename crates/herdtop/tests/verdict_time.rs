@@ -7,26 +7,10 @@ use herdfeed::{
     Fact, FlightTrigger, Measure, OriginResult, Outcome, PermitClass, RejectReason, RemovalCause, Severity, Snapshot,
 };
 use herdtop::msg::{Farewell, Feed};
-use herdtop::verdict::{Finding, Kind, Standing};
-use script::{Script, condition, everyday};
+use herdtop::verdict::{Kind, Standing};
+use script::{Script, condition, everyday, of, one, told};
 
 use Severity::{Critical, Info, Warn};
-
-/// One process that has run for twelve seconds.
-fn one() -> Script {
-    let mut script = Script::new();
-    script.attach("api", 101);
-    script.pass(48, everyday);
-    script
-}
-
-fn of(script: &Script, kind: Kind) -> Option<Finding> {
-    script.model.findings.iter().find(|finding| finding.kind == kind).cloned()
-}
-
-fn told(script: &Script) -> Vec<(Kind, Severity)> {
-    script.model.findings.iter().map(|finding| (finding.kind, finding.severity)).collect()
-}
 
 /// A condition that goes on for a second after its counters have stopped: everything it can be.
 #[test]

@@ -1,9 +1,10 @@
 //! One atomic counter for each value of a closed set.
 
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use herdfeed::{ClosedSet, Tally};
+
+use crate::sync::plain::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Counters indexed by a closed set; read as a [`Tally`].
 #[derive(Debug)]

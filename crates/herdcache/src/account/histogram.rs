@@ -1,9 +1,9 @@
 //! Durations in the feed's logarithmic buckets, recorded without a lock.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
 use herdfeed::Histogram;
 use herdfeed::histogram::{BUCKETS, bucket_of};
+
+use crate::sync::plain::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// An atomic [`Histogram`]; records nanoseconds, keeps microseconds.
 #[derive(Debug)]

@@ -1,7 +1,8 @@
 //! The thread's own part of the hit path: which shard it counts in, and which requests it samples.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use crate::sync::plain::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// One request in this many is shown to the hot-key summary.
 pub(crate) const SAMPLED: u32 = 16;

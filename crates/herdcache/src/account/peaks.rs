@@ -2,9 +2,8 @@
 //!
 //! A herd of half a second falls between two scrapes; its peak does not.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
 use crate::clock::Moment;
+use crate::sync::plain::atomic::{AtomicU64, Ordering::Relaxed};
 
 const SECOND: u64 = 1_000_000_000;
 const SECONDS: usize = 60;

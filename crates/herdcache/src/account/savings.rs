@@ -1,13 +1,13 @@
 //! O1: what the measures that are off would have saved. Touched on slow paths, and only while one of them is off.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use herdfeed::Saved;
 
 use super::Account;
 use super::peaks::{Around, MINUTE};
 use crate::clock::Moment;
+use crate::sync::plain::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Why protection would have spared a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! What the warm-ups of one cache came to, done and in progress.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
 use herdfeed::Warmup;
+
+use crate::sync::plain::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Totals over all warm-ups, and two gauges.
 #[derive(Debug, Default)]

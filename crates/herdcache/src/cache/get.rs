@@ -151,7 +151,7 @@ where
         }
         if bounds.judge(now) <= Freshness::Stale {
             if policy.has(Measure::Stale) {
-                return self.stale((entry, bounds), policy, now);
+                return self.stale((entry, bounds, now), policy);
             }
             self.core.account.savings.stale();
             self.lacked = Lacked::Stale;
@@ -160,9 +160,8 @@ where
     }
 
     /// F3: a stale value is answered at once; its refresh waits for nothing of this caller.
-    fn stale(&mut self, (entry, bounds): Older<V>, policy: Policy, now: Moment) -> Poll<Got<V, E>> {
+    fn stale(&mut self, (entry, bounds, now): Older<V>, policy: Policy) -> Poll<Got<V, E>> {
         let shard = self.core.sample(self.key, || Seen::Stale, now);
-        self.core.account.quick(shard, Quick::Stale);
         let stored = Stored::Value(Arc::clone(&entry));
         let reason = match self.load.take() {
             Some(load) => {
@@ -171,6 +170,8 @@ where
             }
             None => StaleReason::Revalidating,
         };
+        // L1: both at once, after what may panic: the application's code names the key's group and clones the key.
+        self.core.account.quick(shard, Quick::Stale);
         self.core.count_stale(self.key, &entry.stamps, bounds, reason, now);
         Poll::Ready(Ok(Some(Answer::new(entry, Outcome::Stale, now))))
     }
@@ -208,8 +209,8 @@ where
         let cause = core.cause(hash, found);
         let asked = Want { key: self.key, hash, trigger: L::TRIGGER, policy, cause };
         let turn = core.join(&asked, cx.waker());
-        if let Turn::Recheck(stored) = turn {
-            return Poll::Ready(Ok(Self::rechecked(request, stored)));
+        if let Turn::Recheck { stored, at } = turn {
+            return Poll::Ready(Ok(Self::rechecked(request, stored, at)));
         }
         if attempt == Attempt::First {
             core.account.misses.add(cause);
@@ -238,7 +239,7 @@ where
             Turn::Closed => {
                 Poll::Ready(self.core.instead(request, &self.asked(), found, StaleReason::Rejected, GetError::Closed))
             }
-            Turn::Recheck(stored) => Poll::Ready(Ok(Self::rechecked(request, stored))),
+            Turn::Recheck { stored, at } => Poll::Ready(Ok(Self::rechecked(request, stored, at))),
         }
     }
 
@@ -257,11 +258,11 @@ where
     }
 
     /// S3: another flight landed between this caller's look and its turn.
-    fn rechecked(request: Request<'_>, stored: Stored<V>) -> Option<Answer<V>> {
+    fn rechecked(request: Request<'_>, stored: Stored<V>, at: Moment) -> Option<Answer<V>> {
         match stored {
             Stored::Value(entry) => {
                 request.end(Outcome::Hit);
-                Some(Answer::new(entry, Outcome::Hit, clock::exact()))
+                Some(Answer::new(entry, Outcome::Hit, at))
             }
             Stored::Absent(_) => {
                 request.end(Outcome::Negative);
@@ -302,7 +303,7 @@ where
                 Poll::Ready(self.core.instead(
                     request,
                     &self.asked(),
-                    flight.reserve(),
+                    self.core.older_for(&flight, seen.epoch),
                     StaleReason::Error,
                     GetError::Failed(failure),
                 ))
@@ -327,7 +328,7 @@ where
             FlightRole::Leader => Outcome::Loaded,
             FlightRole::Waiter => Outcome::Coalesced,
         };
-        let previous = flight.reserve();
+        let previous = || self.core.older_for(flight, seen.epoch);
         Poll::Ready(match flight.landing() {
             Some(Landing::Value(entry)) => {
                 request.end(outcome);
@@ -337,31 +338,32 @@ where
                 request.end(outcome);
                 Ok(None)
             }
-            Some(Landing::Shared(stored, reason)) => {
-                Ok(self.core.answer_shared(request, self.key, stored, (seen.role, *reason)))
+            Some(Landing::Shared { stored, reason, at }) => {
+                Ok(self.core.answer_shared(request, self.key, (stored, *at), (seen.role, *reason)))
             }
             Some(Landing::Failed(failure)) => self.core.instead(
                 request,
                 &self.asked(),
-                previous,
+                previous(),
                 StaleReason::Error,
                 GetError::Failed(failure.clone()),
             ),
             Some(Landing::Rejected { reason, retry_in }) => {
                 self.core.count_rejection(*reason);
                 let error = GetError::Rejected { reason: *reason, retry_in: *retry_in };
-                self.core.instead(request, &self.asked(), previous, StaleReason::Rejected, error)
+                self.core.instead(request, &self.asked(), previous(), StaleReason::Rejected, error)
             }
             Some(Landing::Closed) => {
-                self.core.instead(request, &self.asked(), previous, StaleReason::Rejected, GetError::Closed)
+                self.core.instead(request, &self.asked(), previous(), StaleReason::Rejected, GetError::Closed)
             }
             Some(Landing::Orphaned) | None => {
                 // S8: the runtime that carried the flight ended. One more try, by whoever still has a loader.
                 if seen.attempt == Attempt::First && self.load.is_some() {
-                    return self.board(request, flight.reserve(), Attempt::Second, cx);
+                    let previous = previous();
+                    return self.board(request, previous, Attempt::Second, cx);
                 }
                 let failure = Failure::Contract { what: "the runtime that carried this load has ended" };
-                self.core.instead(request, &self.asked(), previous, StaleReason::Error, GetError::Failed(failure))
+                self.core.instead(request, &self.asked(), previous(), StaleReason::Error, GetError::Failed(failure))
             }
         })
     }

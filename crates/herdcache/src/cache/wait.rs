@@ -7,15 +7,16 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use herdfeed::FlightRole;
-use tokio::time::Sleep;
 
 use crate::clock::{self, Moment};
 use crate::core::Core;
 use crate::core::instead::Older;
+use crate::entry::Stored;
 use crate::flight::{Flight, Slot};
 use crate::key::Key;
 use crate::request::Request;
 use crate::runtime;
+use crate::sync::time::{self, Sleep};
 use crate::tags::Epoch;
 
 /// One caller among the waiters of a flight. Dropped, it gives up its place.
@@ -121,6 +122,7 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
     }
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ended<V>> {
+        let epoch = self.epoch();
         let Some((_, flight)) = &self.seat else {
             return Poll::Pending;
         };
@@ -132,7 +134,11 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
             return Poll::Ready(Ended::Landed);
         }
         if let Some(timers) = &mut self.timers {
-            if let Some(ended) = timers.poll(cx, || self.core.usable(flight.previous_entry()?)) {
+            let older = || match self.core.older_for(flight, epoch)? {
+                Stored::Value(entry) => self.core.usable(entry),
+                Stored::Absent(_) => None,
+            };
+            if let Some(ended) = timers.poll(cx, older) {
                 if let Ended::Soft(_) = ended {
                     flight.want();
                 }
@@ -184,7 +190,7 @@ impl Timers {
         if runtime::with_timers().is_none() {
             return Some(Box::new(Self { soft: None, limit: None, clock: Clock::Missing }));
         }
-        let sleep = |duration| Box::pin(tokio::time::sleep(duration));
+        let sleep = |duration| Box::pin(time::sleep(duration));
         let limit = give_up.map(|(limit, left)| (limit, sleep(left)));
         Some(Box::new(Self { soft: soft.map(sleep), limit, clock: Clock::Runtime }))
     }

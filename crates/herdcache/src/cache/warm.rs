@@ -21,8 +21,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> ReadThrough<K, V, E> {
     /// Loads `keys` before anybody asks for them, in their order: give the most requested first.
     ///
-    /// [`hot_keys`](Cache::hot_keys) of the process before, saved by the application, are good ones. Give no more keys
-    /// than the cache has `capacity`: what comes last would push out what came first.
+    /// [`hot_keys`](Cache::hot_keys) of the process before, saved by the application, are good ones. They are read at once,
+    /// and no more of them than the cache has `capacity`: what comes last would push out what came first.
     ///
     /// Nothing happens until the [`WarmUp`] is polled: await it before the service says that it is ready, or spawn it
     /// beside the traffic. See there for the pace and for what becomes of each key.
@@ -42,6 +42,6 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> ReadThrough<K, 
     /// # Ok(()) }
     /// ```
     pub fn warm_up(&self, keys: impl IntoIterator<Item = K>) -> WarmUp {
-        WarmUp::new(&self.cache.core, Arc::clone(&self.origin), keys.into_iter().collect())
+        WarmUp::new(&self.cache.core, Arc::clone(&self.origin), keys.into_iter())
     }
 }

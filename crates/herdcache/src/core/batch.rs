@@ -3,9 +3,10 @@
 //! Each flight keeps its own row, deadline, doom and end; what they share is the call with its permit, its
 //! task and its watch. The reply is taken apart here, and each flight settles its part as if it had flown alone.
 
+mod home;
 mod shared;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,23 +15,24 @@ use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-use herdfeed::{FlightEnd, OriginResult};
-use tokio::runtime::Handle;
-use tokio::task::AbortHandle;
+use herdfeed::{DiscardReason, FlightEnd, Measure};
 
+use super::aboard::Aboard;
 use super::fly::{Pass, Pilot, panicked};
-use super::land::Ending;
 use super::{Core, LocalStore};
 use crate::clock::{self, Moment};
 use crate::error::Failure;
 use crate::flight::{Flight, Landing, Leash, Serves};
 use crate::gate::Place;
 use crate::key::Key;
-use crate::loaded::{Loaded, What};
-use crate::origin::call::{self, Call, Errands, Part, Ticket, Within, may_poll_in_place};
+use crate::loaded::Loaded;
+use crate::origin::call::{self, Call, Part, Ticket, Within, may_poll_in_place};
 use crate::origin::{AnyOrigin, BatchFuture};
 use crate::runtime;
 use crate::store::Store;
+use crate::sync::runtime::Handle;
+use crate::sync::task::AbortHandle;
+use crate::sync::time;
 
 /// What a flight whose key the reply left out is told.
 const LEFT_OUT: &str = "the reply of load_many left this key out: say Loaded::absent for what does not exist";
@@ -58,6 +60,23 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 }
 
+/// How many flights of a batch may be on their way at once: as many calls as the gate lets through, one where they run
+/// under the permit of a load that asks.
+pub(crate) fn room<K, V, E, S>(core: &Core<K, V, E, S>, origin: &Arc<dyn AnyOrigin<K, V, E>>) -> usize
+where
+    K: Key,
+    V: Send + Sync + 'static,
+    E: Send + Sync + 'static,
+    S: Store<K, V>,
+{
+    let calls = match (core.measures.read().has(Measure::Permits), call::is_any()) {
+        (false, _) => usize::MAX,
+        (true, true) => 1,
+        (true, false) => core.gate.limit().max(1),
+    };
+    calls.saturating_mul(origin.max_batch().max(1))
+}
+
 /// Flies all of them: in chunks, by one origin call each. Returns when each call is ready, runs by itself or queues.
 pub(crate) fn launch<K, V, E, S>(led: Vec<Led<K, V, E, S>>, origin: &Arc<dyn AnyOrigin<K, V, E>>)
 where
@@ -68,11 +87,15 @@ where
 {
     let most = origin.max_batch();
     let mut keys = HashSet::with_hasher(FixedState::default());
-    // S6: a call takes one place in the queue, which is its group's.
-    let mut chunks: Vec<(Option<u64>, Vec<_>)> = Vec::new();
-    let mut alone = Vec::new();
+    let (mut chunks, mut alone) = (Vec::new(), Vec::new());
+    // S6: a call takes one place in the queue, which is its group's. The last chunk of each group.
+    let mut last = HashMap::with_hasher(FixedState::default());
     for led in led {
         let Some(flight) = &led.flight else { continue };
+        // X1: a shutdown has landed it already; dropped, it leaves the table.
+        if flight.has_ended() {
+            continue;
+        }
         // L2: what has to wait for older loads of its key holds up nobody else. Without single-flight a key may
         // come twice, and a call names each of its keys once.
         if most < 2 || flight.is_held() || !keys.insert(flight.hash) {
@@ -80,13 +103,15 @@ where
             continue;
         }
         let group = flight.group.map(|group| group.id);
-        let last = chunks.iter_mut().rev().find(|(of, _)| *of == group);
-        match last.filter(|(_, chunk)| chunk.len() < most) {
-            Some((_, chunk)) => chunk.push(led),
-            None => chunks.push((group, vec![led])),
+        let chunk = last.get(&group).and_then(|place: &usize| chunks.get_mut(*place));
+        if let Some(chunk) = chunk.filter(|chunk: &&mut Vec<_>| chunk.len() < most) {
+            chunk.push(led);
+            continue;
         }
+        last.insert(group, chunks.len());
+        chunks.push(vec![led]);
     }
-    for (_, chunk) in chunks {
+    for chunk in chunks {
         fly(chunk, origin);
     }
     // After the calls, so that of two loads of one key the one that was opened first begins first.
@@ -136,11 +161,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     fn of(mut chunk: Vec<Led<K, V, E, S>>) -> Option<Self> {
         let core = Arc::clone(&chunk.first()?.core);
         let flights = || chunk.iter().filter_map(|led| led.flight.as_ref());
-        let errands = flights().map(|flight| core.errand(flight.hash)).collect();
         // The call has one limit to tell its loader: that of the flight which must be over first.
         let deadline = flights().map(|flight| flight.deadline).min()?;
         let (gate, above) = (core.gate.address(), call::current());
-        let call = Call::new(Errands::Many(errands), gate, &core.account, deadline, above);
+        let call = Call::new(gate, &core.account, deadline, above);
         let flights = chunk.iter_mut().filter_map(|led| led.flight.take());
         let pilots = flights.map(|flight| core.pilot_on(flight, Arc::clone(&call))).collect();
         Some(Self { core, pilots, call })
@@ -172,6 +196,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     fn fly_in_place(self, ticket: Ticket, now: Moment, origin: &Arc<dyn AnyOrigin<K, V, E>>) {
         let part = self.begin(ticket, now);
+        self.flights().for_each(|flight| self.core.watch_for_the_early(flight));
         let mut load = match self.make(origin) {
             Ok(load) => load,
             Err(failure) => return self.finish(Err(failure), None, part),
@@ -183,19 +208,26 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 return self.finish(end, Some(load), part);
             }
         }
-        self.spawn(load, move |batch, load| batch.fly_on(part, load));
+        self.spawn(load, move |pilot, load| Self::fly_on(Aboard { load, part, pilot }));
     }
 
     /// Begins the one origin call.
     fn begin(&self, ticket: Ticket, now: Moment) -> Part {
         let limits = self.pilots.iter().map(|pilot| pilot.set_out(now));
         let first = limits.min().unwrap_or(now);
+        // O1: protection would have spared the call if it had spared each of its flights.
+        let one = self.flights().find(|flight| flight.spared().is_none()).or(self.flights().next());
+        let ticket = match one {
+            Some(flight) => self.core.call_without(flight, &self.call, ticket),
+            None => ticket,
+        };
         self.call.begin(ticket, now, first)
     }
 
     /// One poll of the call, with its panics caught; a reply is sorted by the flights.
     fn poll(&self, load: &mut BatchFuture<K, V, E>, cx: &mut Context<'_>) -> Poll<BatchEnd<V, E>> {
         let _within = Within::enter(&self.call);
+        self.flights().for_each(|flight| flight.begins());
         let polled = catch_unwind(AssertUnwindSafe(|| match load.as_mut().poll(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready(Ok(reply)) => Poll::Ready(Ok(self.sort(reply))),
@@ -205,7 +237,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         polled.unwrap_or_else(|panic| Poll::Ready(Err(panicked(&*panic))))
     }
 
-    /// Finds each flight its part of the reply. What was not asked for, or comes twice, is left over.
+    /// Finds each flight its part of the reply. What was not asked for, or comes twice, is left over and counted.
     fn sort(&self, reply: Vec<(K, Loaded<V>)>) -> Vec<Option<Loaded<V>>> {
         let mut places = HashTable::with_capacity(self.pilots.len());
         let hash = |place: &usize| self.pilots[*place].flight.hash;
@@ -213,8 +245,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let mut sorted: Vec<_> = self.pilots.iter().map(|_| None).collect();
         for (key, loaded) in reply {
             let place = places.find(self.core.hash(&key), |place| self.pilots[*place].flight.key == key);
-            if let Some(empty @ None) = place.and_then(|place| sorted.get_mut(*place)) {
-                *empty = Some(loaded);
+            match place.and_then(|place| sorted.get_mut(*place)) {
+                Some(empty @ None) => *empty = Some(loaded),
+                Some(Some(_)) | None => self.core.account.discards.add(DiscardReason::NotAsked),
             }
         }
         sorted
@@ -226,6 +259,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         F: Future<Output = ()> + Send + 'static,
     {
         let Some((runtime, _)) = runtime::with_timers() else {
+            // L3: before its permit, which `fly` may hold.
+            drop(load);
             return self.end_early(&Failure::Contract { what: runtime::NEEDED });
         };
         let core = Arc::clone(&self.core);
@@ -239,16 +274,17 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     /// The call goes on from its second poll.
-    async fn fly_on(self, part: Part, mut load: BatchFuture<K, V, E>) {
+    async fn fly_on(mut aboard: Aboard<BatchFuture<K, V, E>, Self>) {
         // X1: flights that were ended before this task first ran begin nothing.
-        if self.flights().all(|flight| flight.has_ended()) {
+        if aboard.pilot.flights().all(|flight| flight.has_ended()) {
             return;
         }
-        let end = poll_fn(|cx| self.poll(&mut load, cx)).await;
-        if self.pilots.iter().any(Pilot::waits_for_write) {
-            return self.finish_written(end, load, part).await;
+        let end = poll_fn(|cx| aboard.pilot.poll(&mut aboard.load, cx)).await;
+        let Aboard { load, part, pilot } = aboard;
+        if pilot.pilots.iter().any(Pilot::waits_for_write) {
+            return pilot.finish_written(end, load, part).await;
         }
-        self.finish(end, Some(load), part);
+        pilot.finish(end, Some(load), part);
     }
 
     /// G1: waits in the gate's queue first, all of them in one place.
@@ -259,57 +295,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 let flights: Vec<_> = self.flights().cloned().collect();
                 self.core.watch_all(&flights, &Handle::current());
                 drop(flights);
-                self.fly_on(part, load).await;
+                Self::fly_on(Aboard { load, part, pilot: self }).await;
             }
             Err(reason) => self.each(|pilot| pilot.reject(reason)),
         }
-    }
-
-    fn finish(self, end: BatchEnd<V, E>, load: Option<BatchFuture<K, V, E>>, part: Part) {
-        self.come_home(end, load, part);
-        self.share();
-    }
-
-    /// The call has ended: each flight writes back its part; then the permit comes back, and all land.
-    fn come_home(&self, end: BatchEnd<V, E>, load: Option<BatchFuture<K, V, E>>, part: Part) {
-        let endings = self.settle(end);
-        shielded(|| drop(load));
-        drop(part);
-        self.pilots.iter().for_each(Pilot::keep_lease);
-        self.land(endings);
-    }
-
-    fn land(&self, endings: Vec<Option<Ending<'_, K, V, E, S>>>) {
-        self.pilots.iter().for_each(Pilot::leave);
-        for ending in endings.into_iter().flatten() {
-            shielded(|| ending.deliver());
-        }
-    }
-
-    /// Each flight writes back its part of the reply.
-    fn settle(&self, end: BatchEnd<V, E>) -> Vec<Option<Ending<'_, K, V, E, S>>> {
-        let now = clock::exact();
-        // S7: those that are late first, so that the call is told as late.
-        for flight in self.flights().filter(|flight| now > flight.limit()) {
-            shielded(|| self.core.expire(flight));
-        }
-        self.call.ended(result_of(&end));
-        let mut parts = end.map(Vec::into_iter);
-        let mut endings = Vec::with_capacity(self.pilots.len());
-        for pilot in &self.pilots {
-            let part = match &mut parts {
-                Ok(parts) => parts.next().flatten().ok_or(Failure::Contract { what: LEFT_OUT }),
-                Err(failure) => Err(failure.clone()),
-            };
-            // S2: a panic here lands this flight and no other.
-            endings.push(catch_unwind(AssertUnwindSafe(|| pilot.settle(part))).unwrap_or(None));
-        }
-        endings
-    }
-
-    /// What was brought goes to the shared tier, each key by itself.
-    fn share(self) {
-        self.each(Pilot::share);
     }
 }
 
@@ -326,7 +315,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 let Some(limit) = flying().map(|flight| flight.limit()).min() else { return };
                 let now = clock::exact();
                 if limit > now {
-                    tokio::time::sleep(Duration::from_nanos(limit - now)).await;
+                    time::sleep(Duration::from_nanos(limit - now)).await;
                     continue;
                 }
                 for flight in flying().filter(|flight| flight.limit() <= now) {
@@ -344,23 +333,6 @@ fn serve<K, V: Send + Sync + 'static, E>(flights: &[Arc<Flight<K, V, E>>], task:
     for flight in flights {
         flight.enlist(Serves::Together(Arc::clone(&leash)));
     }
-}
-
-/// The call's one word: a value if it brought any, else a confirmation, else an absence.
-fn result_of<V, E>(end: &BatchEnd<V, E>) -> OriginResult {
-    let parts = match end {
-        Ok(parts) => parts,
-        Err(Failure::Panicked { .. }) => return OriginResult::Panicked,
-        Err(_) => return OriginResult::Error,
-    };
-    let words = parts.iter().flatten().map(|loaded| match loaded.what {
-        What::Value(_) => OriginResult::Value,
-        What::NotModified => OriginResult::NotModified,
-        What::Absent => OriginResult::Absent,
-    });
-    let told = [OriginResult::Value, OriginResult::NotModified, OriginResult::Absent];
-    // A reply that names none of its keys is none.
-    told.into_iter().find(|word| words.clone().any(|other| other == *word)).unwrap_or(OriginResult::Error)
 }
 
 /// Keeps a panic of the application's code from those whom it does not concern.

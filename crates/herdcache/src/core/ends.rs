@@ -1,7 +1,6 @@
 //! Ends of a flight that need no value: refused, never begun, dropped. And leaving the table, which is every flight's last step.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use herdfeed::{FlightEnd, OriginResult, RejectReason};
 
@@ -11,6 +10,7 @@ use crate::flight::Landing;
 use crate::key::Key;
 use crate::origin::call::Part;
 use crate::store::Store;
+use crate::sync::atomic::Ordering::Relaxed;
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Pilot<K, V, E, S> {
     /// Ends a flight whose load could not even be made.

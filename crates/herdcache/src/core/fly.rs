@@ -8,14 +8,13 @@ use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use herdfeed::{DiscardReason, FlightEnd, Measure, OriginResult, RejectReason, Stage};
-use tokio::runtime::Handle;
 
 use super::Core;
+use super::aboard::{Aboard, Bound};
 use super::land::Ending;
 use super::share::Next;
 use super::trip::Trip;
@@ -26,10 +25,13 @@ use crate::flight::Flight;
 use crate::gate::{Admission, Place};
 use crate::key::Key;
 use crate::loaded::{Loaded, What};
-use crate::origin::call::{self, Call, Errands, Part, Ticket, Within, may_poll_in_place};
+use crate::origin::call::{self, Call, Part, Ticket, Within, may_poll_in_place};
 use crate::origin::{LoadContext, LoadFuture};
 use crate::runtime;
 use crate::store::Store;
+use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use crate::sync::runtime::Handle;
+use crate::sync::{task, time};
 
 /// The registration of a load: dropped, it leaves the table, and lands the flight if nothing else has.
 ///
@@ -75,7 +77,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             self.drain();
         }
         if pilot.asks_first() {
-            return pilot.spawn_with(start, |pilot, load| pilot.fly_shared(None, load, Next::Read));
+            return pilot
+                .spawn_with(start, |pilot, load| Pilot::fly_shared(Bound { load, ticket: None, pilot }, Next::Read));
         }
         // The flight was opened just now.
         match pilot.pass(flight.started) {
@@ -91,8 +94,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         flight: &Arc<Flight<K, V, E>>,
         above: Option<Arc<Call>>,
     ) -> Pilot<K, V, E, S> {
-        let errand = Errands::One(self.errand(flight.hash));
-        let call = Call::new(errand, self.gate.address(), &self.account, flight.deadline, above);
+        let call = Call::new(self.gate.address(), &self.account, flight.deadline, above);
         self.pilot_on(Arc::clone(flight), call)
     }
 
@@ -123,9 +125,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     /// The flight makes a call of its own, instead of one with others.
     pub(super) fn call_alone(&mut self, above: Option<Arc<Call>>) {
-        let (core, flight) = (&self.core, &self.flight);
-        let errand = Errands::One(core.errand(flight.hash));
-        self.call_by(&Call::new(errand, core.gate.address(), &core.account, flight.deadline, above));
+        let core = &self.core;
+        self.call_by(&Call::new(core.gate.address(), &core.account, self.flight.deadline, above));
     }
 
     /// The flight makes this call, instead of the one that it was to make.
@@ -156,19 +157,20 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     fn fly_in_place(self, ticket: Ticket, now: Moment, start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>) {
         let part = self.begin(ticket, now);
+        self.core.watch_for_the_early(&self.flight);
         let mut load = match self.make(start) {
             Ok(load) => load,
             Err(failure) => return self.land_failure(failure, part),
         };
         if may_poll_in_place() {
             // The waker is never needed: a load that waits is polled again at once where it is spawned.
-            let mut unconstrained = tokio::task::unconstrained(load.as_mut());
+            let mut unconstrained = task::unconstrained(load.as_mut());
             let mut cx = Context::from_waker(Waker::noop());
             if let Poll::Ready(end) = self.poll(Pin::new(&mut unconstrained), &mut cx) {
                 return self.finish(end, load, part);
             }
         }
-        self.spawn(load, move |pilot, load| pilot.fly_on(part, load));
+        self.spawn(load, move |pilot, load| Self::fly_on(Aboard { load, part, pilot }));
     }
 
     /// Begins the origin call under its ticket.
@@ -193,6 +195,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         cx: &mut Context<'_>,
     ) -> Poll<LoadEnd<V, E>> {
         let _within = Within::enter(&self.call);
+        self.flight.begins();
         match catch_unwind(AssertUnwindSafe(|| load.poll(cx))) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(result)) => Poll::Ready(result.map_err(|error| Failure::Origin(Arc::new(error)))),
@@ -219,6 +222,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         F: Future<Output = ()> + Send + 'static,
     {
         let Some((runtime, _)) = runtime::with_timers() else {
+            // L3: before its permit, which `fly` may hold.
+            drop(load);
             return self.end_early(Failure::Contract { what: runtime::NEEDED });
         };
         let flight = Arc::clone(&self.flight);
@@ -231,16 +236,17 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     /// The load goes on from its second poll.
-    pub(super) async fn fly_on(self, part: Part, mut load: LoadFuture<V, E>) {
+    pub(super) async fn fly_on(mut aboard: Aboard<LoadFuture<V, E>, Self>) {
         // X1: a flight that was ended before this task first ran begins nothing.
-        if self.flight.has_ended() {
+        if aboard.pilot.flight.has_ended() {
             return;
         }
-        let end = poll_fn(|cx| self.poll(load.as_mut(), cx)).await;
-        if self.waits_for_write() {
-            return self.finish_written(end, load, part).await;
+        let end = poll_fn(|cx| aboard.pilot.poll(aboard.load.as_mut(), cx)).await;
+        let Aboard { load, part, pilot } = aboard;
+        if pilot.waits_for_write() {
+            return pilot.finish_written(end, load, part).await;
         }
-        self.finish(end, load, part);
+        pilot.finish(end, load, part);
     }
 
     /// G1: waits in the gate's queue first.
@@ -273,7 +279,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 return true;
             }
             let left = self.flight.deadline.saturating_sub(clock::exact());
-            if tokio::time::timeout(Duration::from_nanos(left), told).await.is_err() {
+            if time::timeout(Duration::from_nanos(left), told).await.is_err() {
                 return false;
             }
         }
@@ -284,7 +290,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         // Also if somebody watches already: that watch may sleep until the flight's later limit.
         self.flight.claim_watch();
         self.core.watch(&self.flight, &Handle::current());
-        self.fly_on(part, load).await;
+        Self::fly_on(Aboard { load, part, pilot: self }).await;
     }
 
     /// The load has ended: write back, land, leave.

@@ -3,7 +3,6 @@
 //! Within bounds of count and time, without a permit or a place in a queue; whoever
 //! finds neither value nor lease tries to be the one successor.
 
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use herdfeed::{LeasePoll, SharedOperation, Stage};
@@ -15,6 +14,8 @@ use crate::clock::{self, Moment, nanos};
 use crate::key::Key;
 use crate::shared::follow::Pauses;
 use crate::store::Store;
+use crate::sync::plain::atomic::Ordering::Relaxed;
+use crate::sync::time;
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Pilot<K, V, E, S> {
     /// Z2: waits for a moment, then looks again.
@@ -29,7 +30,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             return Look::Next(Next::LoadAlone);
         }
         let pause = pauses.next(fastrand::f64()).min(Duration::from_nanos(until - now));
-        tokio::time::sleep(pause).await;
+        time::sleep(pause).await;
         if clock::exact() >= self.flight.deadline {
             return Look::Next(Next::Follow);
         }

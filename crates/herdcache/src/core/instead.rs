@@ -11,17 +11,21 @@ use herdfeed::{FlightRole, Measure, Outcome, StaleReason};
 
 use super::Core;
 use crate::answer::Answer;
-use crate::clock;
+use crate::clock::{self, Moment};
 use crate::entry::{Entry, Stamps, Stored, Word};
 use crate::error::{GetError, Got};
+use crate::flight::Flight;
 use crate::freshness::{Bounds, Freshness};
 use crate::key::Key;
 use crate::measures::Policy;
 use crate::request::Request;
 use crate::store::Store;
+use crate::tags::Epoch;
 
-/// An older value, with the bounds under which it may be answered.
-pub(crate) type Older<V> = (Arc<Entry<V>>, Bounds);
+/// An older value, with the bounds under which it may be answered, and the moment at which that was judged.
+///
+/// It is answered as of that moment: a thread that is held up in between makes nothing older.
+pub(crate) type Older<V> = (Arc<Entry<V>>, Bounds, Moment);
 
 /// What a request that needs something else asked for.
 pub(crate) struct Asked<'a, Q: ?Sized> {
@@ -64,10 +68,20 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         self.refuse(request, asked.key, error)
     }
 
+    /// What a caller who joined a flight at `epoch` may fall back to.
+    ///
+    /// L5: a value that was evicted meanwhile is on its tags' lists no more, so that what invalidates them passes the
+    /// flight by. Who joined after any such invalidation does without it.
+    pub(crate) fn older_for<'a>(&self, flight: &'a Flight<K, V, E>, epoch: Epoch) -> Option<&'a Stored<V>> {
+        let opened = flight.fate.epoch();
+        let outdated = |older: &Stored<V>| self.leavings.tags.invalidated(older.stamps().tags()) > opened;
+        flight.reserve().filter(|older| epoch <= opened || !outdated(older))
+    }
+
     /// L4: a value that may be answered if a load fails, with the bounds in force now.
     pub(crate) fn usable(&self, entry: &Arc<Entry<V>>) -> Option<Older<V>> {
-        let bounds = self.in_force.bounds(&entry.stamps);
-        (bounds.judge(clock::exact()) < Freshness::Expired).then(|| (Arc::clone(entry), bounds))
+        let (bounds, now) = (self.in_force.bounds(&entry.stamps), clock::exact());
+        (bounds.judge(now) < Freshness::Expired).then(|| (Arc::clone(entry), bounds, now))
     }
 
     /// Answers an older value.
@@ -75,14 +89,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         &self,
         request: Request<'_>,
         key: &Q,
-        (entry, bounds): Older<V>,
+        (entry, bounds, now): Older<V>,
         reason: StaleReason,
     ) -> Answer<V>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let now = clock::exact();
         let outcome = match bounds.judge(now) {
             Freshness::Fresh => Outcome::Hit,
             Freshness::Stale => Outcome::Stale,
@@ -100,17 +113,16 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         &self,
         request: Request<'_>,
         key: &Q,
-        stored: &Stored<V>,
+        (stored, now): (&Stored<V>, Moment),
         (role, reason): (FlightRole, StaleReason),
     ) -> Option<Answer<V>>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let now = clock::exact();
         let (outcome, answer) = match stored {
             Stored::Value(entry) if !entry.stamps.is_fresh(now) => {
-                let older = (Arc::clone(entry), self.in_force.bounds(&entry.stamps));
+                let older = (Arc::clone(entry), self.in_force.bounds(&entry.stamps), now);
                 let answer = self.serve_older(request, key, older, reason);
                 self.count_shared(Answer::outcome(&answer));
                 return Some(answer.shared());

@@ -7,7 +7,6 @@
 use std::borrow::Borrow;
 use std::hash::Hash;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::task::Waker;
 use std::time::Duration;
 
@@ -27,11 +26,12 @@ use crate::measures::Policy;
 use crate::origin::call;
 use crate::runtime;
 use crate::store::Store;
+use crate::sync::atomic::Ordering::Relaxed;
 
 /// What a miss leads to.
 pub(crate) enum Turn<K, V: Send + Sync + 'static, E> {
-    /// S3: a flight landed just before; this is what it stored.
-    Recheck(Stored<V>),
+    /// S3: a flight landed just before; this is what it stored, fresh at this moment.
+    Recheck { stored: Stored<V>, at: Moment },
     /// A place among the waiters of another caller's flight.
     Wait { flight: Arc<Flight<K, V, E>>, slot: Slot, began: Moment, waiters: u64 },
     /// The flight is this caller's to fly; it has a place among the waiters too.
@@ -92,7 +92,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if self.is_closed() {
             return Some(Turn::Closed);
         }
-        if call::is_within(self.errand(want.hash)) {
+        if call::is_any() && shard.any_call(want.hash, want.key, call::is_within) {
             return Some(Turn::Reentrant);
         }
         if !want.policy.has(Measure::SingleFlight) {
@@ -215,9 +215,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             return Ok(shard.loads(want.hash));
         }
         // S3: landings store under this lock, so one that this caller missed is seen here.
-        match stored {
-            Some(stored) if stored.stamps().is_fresh(now) => return Err(Turn::Recheck(stored)),
-            older => flight.set_previous(older),
+        if let Some(stored) = stored {
+            // A key's clone, and the wait for the lock, may have taken longer than the value is fresh.
+            let at = clock::exact();
+            if stored.stamps().is_fresh(at) {
+                return Err(Turn::Recheck { stored, at });
+            }
+            flight.set_previous(Some(stored));
         }
         if shard.must_hold(want.hash, want.key) {
             flight.set_stage(Stage::Held);

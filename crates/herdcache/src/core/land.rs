@@ -2,11 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use herdfeed::{FlightEnd, FlightTrigger, OriginResult, RefreshResult, RejectReason, Stage};
-use tokio::runtime::Handle;
 
 use super::Core;
 use super::landed::LandedFlight;
@@ -16,7 +14,11 @@ use crate::flight::{Flight, Landing};
 use crate::graveyard::Vigil;
 use crate::herd::Landed;
 use crate::key::Key;
+use crate::runtime;
 use crate::store::Store;
+use crate::sync::atomic::Ordering::Relaxed;
+use crate::sync::runtime::Handle;
+use crate::sync::time;
 
 /// The right to end a flight, and the duty: dropped unused, it lands the flight as panicked.
 ///
@@ -130,11 +132,25 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 if left == 0 {
                     break;
                 }
-                tokio::time::sleep(Duration::from_nanos(left)).await;
+                time::sleep(Duration::from_nanos(left)).await;
             }
             core.expire(&watched);
         });
         flight.adopt(task.abort_handle());
+    }
+
+    /// S7: the call has begun and is about to be polled in place. Who joined before that found nothing to watch over
+    /// yet, and is not polled again; who comes from now on sees to it.
+    pub(super) fn watch_for_the_early(self: &Arc<Self>, flight: &Arc<Flight<K, V, E>>) {
+        let leader = u64::from(flight.has_leader());
+        if flight.waiting() <= leader {
+            return;
+        }
+        if let Some((runtime, _)) = runtime::with_timers() {
+            if flight.claim_watch() {
+                self.watch(flight, &runtime);
+            }
+        }
     }
 
     /// L2: lets a held flight begin if fewer than two older loads of its key run.
@@ -145,6 +161,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let free = !shard.must_hold(flight.hash, &flight.key);
         if free {
             flight.set_stage(Stage::Queued);
+            // L5: among them those of the tags of what it might fall back to.
+            let tags = flight.previous().map_or(&[][..], |previous| previous.stamps().tags());
+            if self.leavings.tags.invalidated(tags) > flight.fate.epoch() {
+                flight.fate.outdate();
+            }
             // Its load begins now, after every invalidation so far.
             flight.fate.begin_at(self.epoch());
         }

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use herdfeed::{FlightEnd, FlightTrigger, MissCause};
-use parking_lot::Mutex;
 
 use crate::clock::Moment;
+use crate::sync::plain::Mutex;
 
 /// How many are kept.
 const KEPT: usize = 64;

@@ -1,12 +1,9 @@
 //! Z1: a lease that this process holds: renewed while its load runs, given back once, never another's.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
 use herdfeed::{Fact, LeaseLoss, LeaseResult, Measure, Severity, SharedOperation, Stage};
-use parking_lot::Mutex;
-use tokio::runtime::Handle;
 
 use super::fly::Pilot;
 use super::share::{Look, Next};
@@ -18,6 +15,9 @@ use crate::key::Key;
 use crate::shared::link::{Fault, Link, no_deadline};
 use crate::shared::{Acquired, Holding, LeaseSight, SharedKey, Tail, Token};
 use crate::store::Store;
+use crate::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use crate::sync::runtime::Handle;
+use crate::sync::{Mutex, plain, task, time};
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Pilot<K, V, E, S> {
     /// One try for the lease, with a permit in hand.
@@ -67,7 +67,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         trip.state.lock().held = Some(Arc::clone(&held));
         let most = trip.tiers.leasing.as_ref().map_or(0, |(settings, _)| settings.renewals);
         let teller = Teller { subject: self.core.name.clone(), key: self.core.names.show(&self.flight.key) };
-        let keeper = tokio::spawn(Arc::clone(&held).keep_alive(most, teller));
+        let keeper = task::spawn(Arc::clone(&held).keep_alive(most, teller));
         self.flight.adopt(keeper.abort_handle());
         self.flight.enlist(Serves::Held(Box::new(move || held.let_go())));
     }
@@ -166,7 +166,7 @@ impl Held {
         tail: Tail,
         runtime: Handle,
     ) -> Arc<Self> {
-        link.account.held.fetch_add(1, Relaxed);
+        link.account.held.fetch_add(1, plain::atomic::Ordering::Relaxed);
         Arc::new(Self {
             link: Arc::clone(link),
             key: key.clone(),
@@ -235,7 +235,7 @@ impl Held {
         }
         match std::mem::replace(&mut *state, State::GivenBack) {
             State::Held(tail) | State::Kept(tail) => {
-                self.link.account.held.fetch_sub(1, Relaxed);
+                self.link.account.held.fetch_sub(1, plain::atomic::Ordering::Relaxed);
                 Some(tail)
             }
             State::GivenBack => None,
@@ -246,9 +246,9 @@ impl Held {
     async fn keep_alive(self: Arc<Self>, most: u32, teller: Teller) {
         let third = self.time / 3;
         for _ in 0..most {
-            tokio::time::sleep(third).await;
+            time::sleep(third).await;
             match self.renew().await {
-                Ok(Holding::Yes) => _ = self.link.account.renewals.fetch_add(1, Relaxed),
+                Ok(Holding::Yes) => _ = self.link.account.renewals.fetch_add(1, plain::atomic::Ordering::Relaxed),
                 Ok(Holding::Lost) => return self.lose(LeaseLoss::Expired, teller),
                 // Whether it is still held will be seen at the write, if the tier is back by then; nothing is sent until
                 // then.
@@ -256,7 +256,7 @@ impl Held {
             }
         }
         // The last renewal lasts for its whole time.
-        tokio::time::sleep(self.time).await;
+        time::sleep(self.time).await;
         self.lose(LeaseLoss::RenewLimit, teller);
     }
 

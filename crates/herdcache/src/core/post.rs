@@ -6,7 +6,6 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::{Arc, Weak};
 use std::task::Poll;
 use std::time::Duration;
@@ -23,6 +22,8 @@ use crate::shared::outbox::{Change, Posted, Turn};
 use crate::shared::{Fence, Tail};
 use crate::spread::{Spread, Ticket};
 use crate::store::Store;
+use crate::sync::atomic::Ordering::SeqCst;
+use crate::sync::{plain, time};
 
 /// Changes that are sent at once.
 const TOGETHER: usize = 16;
@@ -43,7 +44,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let Some(name) = tiers.key(key) else { return };
         if let Posted::Full = tiers.outbox.post(name, change, ticket) {
             // L7: counted. Here, everything in the tier that is older is distrusted from now on.
-            tiers.link.account.lost.fetch_add(1, Relaxed);
+            tiers.link.account.lost.fetch_add(1, plain::atomic::Ordering::Relaxed);
             tiers.distrust(clock::exact());
             ticket.more();
             ticket.queued();
@@ -154,7 +155,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             }
             drop((self.tail.take(), core, turns));
             let shut = self.tiers.link.shut_until().map(|until| until.saturating_sub(clock::exact()));
-            tokio::time::sleep(pause.max(Duration::from_nanos(shut.unwrap_or(0)))).await;
+            time::sleep(pause.max(Duration::from_nanos(shut.unwrap_or(0)))).await;
             pause = (pause * 2).min(LONGEST);
         }
     }
@@ -165,7 +166,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             let sent = core.send_change(&self.tiers, turn).await;
             match sent {
                 Sent::Arrived => {
-                    self.tiers.link.account.sent.fetch_add(1, Relaxed);
+                    self.tiers.link.account.sent.fetch_add(1, plain::atomic::Ordering::Relaxed);
                     self.tiers.outbox.arrived(turn);
                 }
                 Sent::Failed => self.tiers.outbox.failed(turn),

@@ -5,7 +5,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use herdfeed::{FlightTrigger, Measure, SharedRead, SharedWrite};
@@ -20,6 +19,7 @@ use crate::marks::Marks;
 use crate::shared::envelope::{Envelope, Payload};
 use crate::shared::{Found, SharedKey};
 use crate::store::Store;
+use crate::sync::atomic::Ordering::Relaxed;
 
 /// What the shared tier had for a flight.
 pub(super) enum Weighed<V: Send + Sync + 'static> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use herdfeed::{FlightTrigger, Measure, PermitClass, RefreshResult, RejectReason, StaleReason};
 
 use super::Core;
+use super::aboard::{Aboard, Bound};
 use super::fly::Pilot;
 use super::share::Next;
 use crate::clock;
@@ -125,8 +126,12 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 pilot.fly_behind(ticket, start);
                 Refreshing::Started
             }
-            Opened::Busy => Refreshing::UnderWay,
+            Opened::Busy => {
+                ticket.map(Ticket::unused);
+                Refreshing::UnderWay
+            }
             Opened::Full(reason) => {
+                ticket.map(Ticket::unused);
                 self.count_rejection(reason);
                 Refreshing::Full
             }
@@ -222,11 +227,14 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     pub(super) fn fly_behind(self, ticket: Option<Ticket>, start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>) {
         let ticket = match ticket {
             Some(ticket) if !self.asks_first() => ticket,
-            ticket => return self.spawn_with(start, |pilot, load| pilot.fly_shared(ticket, load, Next::Read)),
+            ticket => {
+                return self
+                    .spawn_with(start, |pilot, load| Self::fly_shared(Bound { load, ticket, pilot }, Next::Read));
+            }
         };
         let part = self.begin(ticket, clock::exact());
         match self.make(start) {
-            Ok(load) => self.spawn(load, move |pilot, load| pilot.fly_on(part, load)),
+            Ok(load) => self.spawn(load, move |pilot, load| Self::fly_on(Aboard { load, part, pilot })),
             Err(failure) => self.land_failure(failure, part),
         }
     }

@@ -3,8 +3,6 @@
 //! A flight that is told at its start is told at its landing. Failures are told
 //! beside them, since they are what one looks for.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
 use herdfeed::{Fact, FlightEnd, Severity};
 
 use super::Core;
@@ -13,6 +11,7 @@ use crate::events;
 use crate::flight::Flight;
 use crate::key::Key;
 use crate::store::Store;
+use crate::sync::plain::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Flights of one cache that are told within a second, and as many failures.
 const PER_SECOND: u64 = 5;

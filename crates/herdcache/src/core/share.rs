@@ -9,6 +9,7 @@ use herdfeed::{
     StaleReason,
 };
 
+use super::aboard::Bound;
 use super::fly::{Pass, Pilot};
 use super::lease::Leases;
 use super::promote::Weighed;
@@ -49,7 +50,7 @@ pub(super) enum Look<V: Send + Sync + 'static> {
 enum Before<V: Send + Sync + 'static> {
     Go(Ticket),
     Refused(RejectReason),
-    /// It need not load, or not now. The permit has gone back.
+    /// It need not load, or not now.
     Elsewhere(Look<V>),
 }
 
@@ -60,55 +61,69 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         self.trip.as_ref().is_some_and(|trip| trip.is_clear() || fails(trip))
     }
 
-    /// The whole way, from `next` on. `ticket` is one that the flight has already.
-    pub(super) async fn fly_shared(self, mut ticket: Option<Ticket>, load: LoadFuture<V, E>, mut next: Next) {
-        if self.flight.is_held() && !self.has_been_let_go().await {
-            return self.core.expire(&self.flight);
+    /// The whole way, from `next` on.
+    pub(super) async fn fly_shared(mut bound: Bound<LoadFuture<V, E>, Self>, mut next: Next) {
+        if bound.pilot.flight.is_held() && !bound.pilot.has_been_let_go().await {
+            return bound.pilot.core.expire(&bound.pilot.flight);
         }
         let began = clock::exact();
-        let mut pauses = self.pauses();
+        let mut pauses = bound.pilot.pauses();
         loop {
-            if self.flight.has_ended() {
+            if bound.pilot.is_too_late() {
                 return;
             }
-            if clock::exact() >= self.flight.deadline {
-                return self.core.expire(&self.flight);
-            }
             let look = match next {
-                Next::Read => self.look(SharedOperation::Read).await,
+                Next::Read => bound.pilot.look(SharedOperation::Read).await,
                 Next::Follow => {
                     // Z1: no permit is held while another process is waited for.
-                    drop(ticket.take());
-                    self.follow(&mut pauses, began).await
+                    bound.give_back();
+                    bound.pilot.follow(&mut pauses, began).await
                 }
-                Next::Load | Next::LoadAlone => match self.before_load(ticket.take(), next).await {
-                    Before::Go(ticket) => return self.fly_watched(ticket, load).await,
-                    Before::Refused(reason) => return self.reject(reason),
+                Next::Load | Next::LoadAlone => match bound.pilot.before_load(&mut bound.ticket, next).await {
+                    Before::Go(ticket) => return bound.pilot.fly_watched(ticket, bound.load).await,
+                    Before::Refused(reason) => return bound.pilot.reject(reason),
                     Before::Elsewhere(look) => look,
                 },
             };
             match look {
-                Look::Answer(stored) => return self.land_shared(stored, end_of(next)),
-                Look::Stale(stored, then) => return self.land_stale(stored, (end_of(next), then), load),
                 Look::Next(then) => next = then,
+                Look::Answer(stored) => {
+                    bound.give_back();
+                    return bound.pilot.land_shared(stored, end_of(next));
+                }
+                Look::Stale(stored, then) => {
+                    bound.give_back();
+                    return bound.pilot.land_stale(stored, (end_of(next), then), bound.load);
+                }
             }
         }
     }
 
+    /// Whether the flight has ended, or its time is over: then it ends here.
+    fn is_too_late(&self) -> bool {
+        let late = clock::exact() >= self.flight.deadline;
+        if late {
+            self.core.expire(&self.flight);
+        }
+        late || self.flight.has_ended()
+    }
+
     /// Permit, then lease: what a load needs.
-    async fn before_load(&self, ticket: Option<Ticket>, next: Next) -> Before<V> {
-        let ticket = match ticket {
-            Some(ticket) => ticket,
-            None => match self.let_in().await {
-                Ok(ticket) => ticket,
+    async fn before_load(&self, ticket: &mut Option<Ticket>, next: Next) -> Before<V> {
+        if ticket.is_none() {
+            match self.let_in().await {
+                Ok(granted) => *ticket = Some(granted),
                 // A skipped refresh has ended by then; whoever lands it finds nothing left to end.
                 Err(reason) => return Before::Refused(reason),
-            },
-        };
+            }
+        }
         let look = if next == Next::LoadAlone { Look::Next(next) } else { self.take_lease().await };
-        match look {
-            Look::Next(Next::Load | Next::LoadAlone) => Before::Go(ticket),
-            look => Before::Elsewhere(look),
+        match (look, ticket.take()) {
+            (Look::Next(Next::Load | Next::LoadAlone), Some(granted)) => Before::Go(granted),
+            (look, granted) => {
+                *ticket = granted;
+                Before::Elsewhere(look)
+            }
         }
     }
 
@@ -139,11 +154,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// What a reading leads to.
     pub(super) fn weigh_reading(&self, reading: &Reading) -> Look<V> {
         let Some((trip, key)) = self.trip_and_key() else { return Look::Next(Next::LoadAlone) };
+        let now = clock::exact();
         {
             let mut state = trip.state.lock();
-            (state.seen, state.sight) = (reading.fence, reading.lease);
+            (state.seen, state.sight, state.looked) = (reading.fence, reading.lease, now);
         }
-        let now = clock::exact();
         let weighed = self.core.weigh(&trip.tiers, &self.flight, (key, reading.found.as_ref()), now);
         let then = self.after_reading(reading.lease);
         match weighed {
@@ -213,10 +228,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// The tier's value answers everyone.
     pub(super) fn land_shared(self, stored: Stored<V>, end: FlightEnd) {
         let Some(claim) = self.core.claim(&self.flight) else { return };
+        let at = self.trip.as_ref().map_or_else(clock::exact, |trip| trip.looked());
         let stored = self.adopt_shared(stored);
-        let reason = reason_of(end);
         self.leave();
-        claim.with(Landing::Shared(stored, reason), end).deliver();
+        claim.with(Landing::Shared { stored, reason: reason_of(end), at }, end).deliver();
     }
 
     /// Stores it here too; gives what callers are to get.
@@ -234,6 +249,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// T1: a stale value is published at once, and a refresh goes on from here: same load, same call.
     pub(super) fn land_stale(mut self, stored: Stored<V>, (end, then): (FlightEnd, Next), load: LoadFuture<V, E>) {
         let trip = self.trip.take();
+        let at = trip.as_ref().map_or_else(clock::exact, |trip| trip.looked());
         let Some(claim) = self.core.claim(&self.flight) else { return };
         let stored = self.adopt_shared(stored);
         self.leave();
@@ -242,10 +258,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             Switch::Off => None,
         };
         let reason = if then == Next::Follow { StaleReason::LeaseHeld } else { StaleReason::Revalidating };
-        claim.with(Landing::Shared(stored, reason), end).deliver();
+        claim.with(Landing::Shared { stored, reason, at }, end).deliver();
         if let Some(mut pilot) = refresh {
             pilot.trip = trip;
-            pilot.spawn(load, move |pilot, load| pilot.fly_shared(None, load, then));
+            pilot.spawn(load, move |pilot, load| Self::fly_shared(Bound { load, ticket: None, pilot }, then));
         }
     }
 }

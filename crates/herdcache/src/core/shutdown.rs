@@ -1,8 +1,6 @@
 //! X1: the end of a cache.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
-use std::sync::atomic::fence;
 use std::time::Duration;
 
 use herdfeed::FlightEnd;
@@ -12,6 +10,9 @@ use crate::flight::Landing;
 use crate::key::Key;
 use crate::runtime;
 use crate::store::Store;
+use crate::sync::atomic::Ordering::{Relaxed, SeqCst};
+use crate::sync::atomic::fence;
+use crate::sync::{pin, time};
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
     /// Starts no flight from here on; waits for running ones up to `limit`, then ends them.
@@ -22,7 +23,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let quiet = async {
             loop {
                 let told = self.quiet.notified();
-                tokio::pin!(told);
+                pin!(told);
                 told.as_mut().enable();
                 if self.is_quiet() {
                     break;
@@ -34,7 +35,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let limit = if runtime::with_timers().is_some() { limit } else { Duration::ZERO };
         let ended = match limit {
             Duration::ZERO => self.is_quiet(),
-            limit => tokio::time::timeout(limit, quiet).await.is_ok(),
+            limit => time::timeout(limit, quiet).await.is_ok(),
         };
         if !ended {
             self.close_flights();
@@ -47,7 +48,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let Some(tiers) = self.shared.as_ref().filter(|_| runtime::with_timers().is_some()) else { return };
         // A write, the lease behind it, and one round of changes that wait: what is not sent by then is left.
         let limit = tiers.link.timeout() * 4;
-        let _ = tokio::time::timeout(limit, tiers.settled()).await;
+        let _ = time::timeout(limit, tiers.settled()).await;
     }
 
     /// Wakes a shutdown that waits for quiet; costs next to nothing as long as there is none.

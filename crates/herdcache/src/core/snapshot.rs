@@ -1,7 +1,6 @@
 //! The account of one cache, read.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use herdfeed::snapshot::{HOT_KEYS, LIVE_FLIGHTS};
 use herdfeed::{
@@ -11,15 +10,19 @@ use herdfeed::{
 use super::Core;
 use super::landed::LandedFlight;
 use crate::clock::{self, Moment};
+use crate::graveyard::Vigil;
 use crate::herd::Sample;
 use crate::hotkeys::Hot;
 use crate::key::Key;
 use crate::registry::Observed;
 use crate::store::Store;
+use crate::sync::atomic::Ordering::Relaxed;
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
     /// Everything that this cache counts, now. Does the store's pending maintenance first.
     pub(crate) fn snapshot(&self) -> CacheSnapshot {
+        // A value that is removed meanwhile may die here, and its `Drop` may panic: that is not the reader's.
+        let _vigil = Vigil::open();
         self.store.settle();
         let now = clock::exact();
         self.expire_overdue(now);

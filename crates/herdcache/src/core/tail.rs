@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use herdfeed::{DiscardReason, Fact, FlightEnd, LeaseLoss, Severity, SharedOperation, SharedWrite};
-use tokio::runtime::Handle;
 
 use super::fly::{LoadEnd, Pilot};
 use super::land::Ending;
@@ -24,6 +23,7 @@ use crate::origin::call::Part;
 use crate::shared::link::{Fault, no_deadline};
 use crate::shared::{Fence, LeaseSight, SharedKey, Write, WriteFailure, Writing};
 use crate::store::Store;
+use crate::sync::runtime::Handle;
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Pilot<K, V, E, S> {
     /// The load's answer has been stored here: the tier is to have it too.

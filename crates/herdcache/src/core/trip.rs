@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use herdfeed::SharedRead;
-use parking_lot::Mutex;
 
 use super::lease::Held;
 use super::{Core, SharedOf};
@@ -12,6 +11,7 @@ use crate::entry::Stored;
 use crate::key::Key;
 use crate::shared::{LeaseSight, SharedKey};
 use crate::store::Store;
+use crate::sync::Mutex;
 
 /// What one flight has to do with the shared tier.
 pub(super) struct Trip<V: Send + Sync + 'static> {
@@ -23,6 +23,8 @@ pub(super) struct Trip<V: Send + Sync + 'static> {
 
 pub(super) struct TripState<V: Send + Sync + 'static> {
     pub(super) way: Way,
+    /// When the tier was asked last, and its answer judged.
+    pub(super) looked: Moment,
     /// The token under the key when it was read.
     pub(super) seen: u64,
     pub(super) held: Option<Arc<Held>>,
@@ -51,6 +53,10 @@ pub(super) enum Way {
 impl<V: Send + Sync + 'static> Trip<V> {
     pub(super) fn is_clear(&self) -> bool {
         self.state.lock().way == Way::Clear
+    }
+
+    pub(super) fn looked(&self) -> Moment {
+        self.state.lock().looked
     }
 
     /// T4: an operation has failed; no other is sent.
@@ -84,6 +90,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         };
         let state = Mutex::new(TripState {
             way,
+            looked: now,
             seen: 0,
             held: None,
             sight: LeaseSight::Unknown,

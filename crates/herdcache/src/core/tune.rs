@@ -25,10 +25,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// The settings in force that tuning may change.
     pub(super) fn tuned(&self) -> TunedNow {
         let (stale_ns, last_ns) = self.in_force.past();
+        let built = &self.settings.ttl;
         TunedNow {
             stale_ms: stale_ns / 1_000_000,
             stale_if_error_ms: last_ns / 1_000_000,
             refresh_off: self.in_force.refresh() == Switch::Off,
+            built_stale_ms: Some(ms(built.stale_for)),
+            built_stale_if_error_ms: Some(ms(built.last_for())),
         }
     }
 

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use herdfeed::{FlightTrigger, Measure, PermitClass};
-use tokio::sync::Notify;
 
 use super::Core;
 use super::fly::Pilot;
 use crate::clock::{self, Moment};
 use crate::entry::Stored;
-use crate::flight::table::{Seat, Shard};
+use crate::flight::table::{Reserved, Seat, Shard};
 use crate::flight::{Flight, Serves};
 use crate::freshness::Freshness;
 use crate::graveyard::Vigil;
@@ -17,6 +16,7 @@ use crate::key::Key;
 use crate::origin::call::Ticket;
 use crate::origin::{LoadContext, LoadFuture};
 use crate::store::Store;
+use crate::sync::Notify;
 
 /// What became of the wish to have a key warm.
 pub(crate) enum Warming<K, V: Send + Sync + 'static, E> {
@@ -26,8 +26,10 @@ pub(crate) enum Warming<K, V: Send + Sync + 'static, E> {
     Present,
     /// E1: it cools after a failure.
     Cooling,
-    /// No permit of the share is free, or the cache has its largest number of flights: to be tried again.
-    Busy,
+    /// No permit of the share is free: to be tried again.
+    NoPermit,
+    /// The cache, or the key's group, has as many flights as it may have: to be tried again.
+    Full,
     /// The cache was shut down.
     Closed,
 }
@@ -51,30 +53,35 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if let Some(cold) = self.unlike_cold(&self.table.lock(hash), (hash, key), now) {
             return cold;
         }
-        let ticket = if self.measures.read().has(Measure::Permits) {
+        let policy = self.measures.read();
+        let owned = key.clone();
+        let group = self.group(&owned, policy);
+        // Before the permit: one that is given back unused would tell every warm-up behind the gate to try again at once.
+        let Ok(place) = self.table.reserve(self.settings.max_flights, group) else { return Warming::Full };
+        let ticket = if policy.has(Measure::Permits) {
             self.gate.enter_background(PermitClass::Warmup).map(|permit| Ticket::Permit { permit })
         } else {
             Some(Ticket::Free(None))
         };
-        let Some(ticket) = ticket else { return Warming::Busy };
-        match self.open_warm(key, hash, now) {
+        let Some(ticket) = ticket else { return Warming::NoPermit };
+        let flight = self.flight(owned, (hash, group), (FlightTrigger::Warmup, None), policy, now);
+        match self.open_warm(key, &flight, place) {
             Ok(mut pilot) => {
                 pilot.trip = self.trip(key, now);
-                let flight = Arc::clone(&pilot.flight);
                 flight.enlist(Serves::Told(Arc::clone(told)));
                 pilot.fly_behind(Some(ticket), start);
                 Warming::Flying(flight)
             }
-            Err(other) => other,
+            Err(other) => {
+                ticket.unused();
+                other
+            }
         }
     }
 
     /// Registers the load, unless the key has become warm or busy meanwhile.
-    fn open_warm(self: &Arc<Self>, key: &K, hash: u64, now: Moment) -> Opened<K, V, E, S> {
-        let (policy, trigger, owned) = (self.measures.read(), FlightTrigger::Warmup, key.clone());
-        let group = self.group(&owned, policy);
-        let Ok(place) = self.table.reserve(self.settings.max_flights, group) else { return Err(Warming::Busy) };
-        let flight = self.flight(owned, (hash, group), (trigger, None), policy, now);
+    fn open_warm(self: &Arc<Self>, key: &K, flight: &Arc<Flight<K, V, E>>, place: Reserved<'_>) -> Opened<K, V, E, S> {
+        let (hash, now) = (flight.hash, flight.started);
         {
             let _vigil = Vigil::open();
             let mut shard = self.table.lock(hash);
@@ -86,13 +93,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 Some(stored) if self.is_warm(&stored, now) => return Err(Warming::Present),
                 older => flight.set_previous(older),
             }
-            shard.open(&flight, Seat::Current);
+            shard.open(flight, Seat::Current);
         }
         place.taken();
-        self.account.flight_starts.add(trigger);
-        self.sample_start(&flight, now);
+        self.account.flight_starts.add(flight.trigger);
+        self.sample_start(flight, now);
         // Nobody's nested load, whoever polls the warm-up.
-        Ok(self.pilot(&flight, None))
+        Ok(self.pilot(flight, None))
     }
 
     /// Why a key that is not in the store is not loaded now, if so.

@@ -6,7 +6,6 @@
 use std::borrow::Borrow;
 use std::hash::Hash;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use herdfeed::{DiscardReason, Measure};
 
@@ -24,6 +23,7 @@ use crate::measures::Policy;
 use crate::shared::outbox::Change;
 use crate::spread::Ticket;
 use crate::store::Store;
+use crate::sync::atomic::Ordering::Relaxed;
 use crate::tags::{Epoch, Tags};
 
 /// What became of a load's value.
@@ -97,6 +97,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let tagged = Tagged::new(stored, &key);
         let _vigil = Vigil::open();
         let mut shard = self.table.lock(flight.hash);
+        // Asked first: who joined after a tag's invalidation must not get it, whatever else has become of the flight.
+        let overtaken = self.leavings.tags.invalidated(stored.stamps().tags()) > flight.fate.epoch();
+        if overtaken {
+            flight.fate.cut_off();
+        }
         if let Some(doom) = flight.fate.doomed() {
             return Written::Discarded(match doom {
                 Doom::Invalidated => DiscardReason::Invalidated,
@@ -109,9 +114,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             return Written::Discarded(DiscardReason::Invalidated);
         }
         shard.cooling.end(flight.hash, &flight.key);
-        let overtaken = self.leavings.tags.invalidated(stored.stamps().tags());
-        if overtaken > flight.fate.epoch() {
-            flight.fate.cut_off();
+        if overtaken {
             return Written::Discarded(DiscardReason::Invalidated);
         }
         match keep {
@@ -192,10 +195,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             self.account.discards.add(reason);
             return self.store.remove(&key);
         }
-        if let Some(tagged) = tagged {
-            tagged.admit(&self.leavings.tags);
-        }
-        self.store.put(key, stored.clone());
+        tagged.map(|tagged| tagged.admit(&self.leavings.tags));
+        // The only handle: a value that is removed at once dies with whoever removes it, not in this caller's hands.
+        self.store.put(key, stored);
     }
 
     /// W1: forgets the key, and every load of it that is in progress.

@@ -50,7 +50,7 @@ pub(super) fn listen(service: &str, place: Place, environment: &str) -> io::Resu
         (_, Wish::Socket(path)) if is("unix") => on_socket(socket::wished_path(service, &path), access),
         (_, _) if is("unix") => on_socket(socket::default_path(service), access),
         (wanted, _) => match wanted.strip_prefix("tcp:") {
-            Some(address) => Listen::Tcp { address: reachable_with(address, token.as_ref())?, token },
+            Some(address) => Listen::Tcp { address: reachable_with(wanted, address, token.as_ref())?, token },
             None => on_socket(socket::path_at(service, path_of(wanted)?), access),
         },
     };
@@ -63,20 +63,22 @@ fn on_socket(path: PathBuf, access: Access) -> Listen {
 
 fn path_of(wanted: &str) -> io::Result<&Path> {
     let path = wanted.strip_prefix("unix:").unwrap_or(wanted);
-    // A word without a slash is a slip of the pen, not a socket in whatever directory this is.
-    if path.contains('/') {
+    // A word without a slash is a slip of the pen, not a socket in whatever directory this is. So is an address as
+    // the dashboard takes it, which has slashes.
+    if path.contains('/') && !path.contains("://") {
         Ok(Path::new(path))
     } else {
         Err(wrong(wanted, "say off, unix, the path of a socket, or tcp:127.0.0.1:PORT"))
     }
 }
 
-fn reachable_with(text: &str, token: Option<&Token>) -> io::Result<SocketAddr> {
-    let address: SocketAddr = text.parse().map_err(|_| wrong(text, "is no address: write it as tcp:127.0.0.1:7077"))?;
+fn reachable_with(wanted: &str, address: &str, token: Option<&Token>) -> io::Result<SocketAddr> {
+    let no_address = |_| wrong(wanted, "is no address: write it as tcp:127.0.0.1:7077");
+    let address: SocketAddr = address.parse().map_err(no_address)?;
     if !address.ip().is_loopback() && token.is_none() {
         let remedy = "can be reached from other machines, and the code gives no token for that: serve it on 127.0.0.1 \
                       and reach it by ssh -L or a port-forward";
-        return Err(wrong(text, remedy));
+        return Err(wrong(wanted, remedy));
     }
     Ok(address)
 }
@@ -112,9 +114,11 @@ mod tests {
         assert_eq!(path(Wish::Usual, "unix:/tmp/x.sock"), Path::new("/tmp/x.sock"));
         assert_eq!(path(Wish::Usual, "/run/shop/"), Path::new(&format!("/run/shop/shop-{}.sock", std::process::id())));
         assert!(path(Wish::Usual, "").to_string_lossy().contains("shop"));
-        for wrong in ["tcp", "on", "tcp:nowhere", "tcp:0.0.0.0:7077", "unix:x"] {
+        for wrong in
+            ["tcp", "on", "tcp:nowhere", "tcp:0.0.0.0:7077", "unix:x", "http://localhost:7077", "tcp://[::1]:1"]
+        {
             let error = at(Wish::Usual, wrong).unwrap_err().to_string();
-            assert!(error.starts_with("HERDCACHE_FEED="), "{error}");
+            assert!(error.starts_with(&format!("HERDCACHE_FEED={wrong:?}: ")), "{error}");
         }
         assert!(matches!(at(Wish::Usual, "tcp:127.0.0.1:7077"), Ok(Some(Listen::Tcp { token: None, .. }))));
     }

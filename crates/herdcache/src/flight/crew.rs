@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use tokio::sync::Notify;
-use tokio::task::AbortHandle;
+use crate::sync::Notify;
+use crate::sync::task::AbortHandle;
 
 /// Everyone who serves one flight.
 #[derive(Default)]

@@ -2,8 +2,7 @@
 //!
 //! Written under the key's table lock, by whoever changes the key; read at the landing, under the same lock.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
-
+use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 use crate::tags::Epoch;
 
 /// Why a flight's value may no longer be stored.

@@ -1,9 +1,8 @@
 //! S6: how many flights each group holds, while it holds any.
 
-use parking_lot::Mutex;
-
 use crate::by_hash::ByHash;
 use crate::group::Group;
+use crate::sync::Mutex;
 
 /// Flights by group. L7: no more groups than flights.
 #[derive(Default)]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use herdfeed::{RejectReason, StaleReason};
 
+use crate::clock::Moment;
 use crate::entry::{Entry, Stored};
 use crate::error::Failure;
 
@@ -15,8 +16,9 @@ pub(crate) enum Landing<V: Send + Sync + 'static, E> {
     Value(Arc<Entry<V>>),
     /// There is none.
     Absent,
-    /// The shared tier had this. If it is stale, it is answered for this reason.
-    Shared(Stored<V>, StaleReason),
+    /// The shared tier had this, and was asked at this moment: a thread that is held up since makes nothing older. If it
+    /// was stale then, it is answered for this reason.
+    Shared { stored: Stored<V>, reason: StaleReason, at: Moment },
     /// The load failed.
     Failed(Failure<E>),
     /// The gate refused the load.

@@ -10,12 +10,9 @@
 
 use std::borrow::Borrow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use hashbrown::HashTable;
 use herdfeed::RejectReason;
-use parking_lot::{Mutex, MutexGuard};
 
 use super::groups::Groups;
 use super::{Doom, Flight};
@@ -24,6 +21,10 @@ use crate::cooling::{Cooling, Windows};
 use crate::graveyard::Vigil;
 use crate::group::Group;
 use crate::herd::Crowd;
+use crate::origin::call::Call;
+use crate::sync::atomic::AtomicUsize;
+use crate::sync::atomic::Ordering::{Relaxed, SeqCst};
+use crate::sync::{Mutex, MutexGuard};
 
 const SHARDS: usize = 64;
 
@@ -157,6 +158,15 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
         self.row(hash, key).is_some_and(|row| row.current.iter().chain(&row.beside).any(shared))
     }
 
+    /// S5: whether one of the calls that load this very key `is` so.
+    pub(crate) fn any_call<Q: Eq + ?Sized>(&self, hash: u64, key: &Q, is: impl Fn(&Arc<Call>) -> bool) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        let Some(row) = self.row(hash, key) else { return false };
+        row.current.iter().chain(&row.beside).filter_map(|flight| flight.call()).any(|call| is(&call))
+    }
+
     /// Loads of the key of this hash in progress, joined or not.
     pub(crate) fn loads(&self, hash: u64) -> usize {
         let row = self.rows.find(hash, |row| row.hash == hash);
@@ -240,12 +250,12 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
         self.cooling.clear();
     }
 
-    /// L5: a load has been stored; loads of its key that opened before it may not be stored over it.
+    /// L5: a load has been stored; loads of its key that began before it may not be stored over it.
     pub(crate) fn outrun(&mut self, by: &Shared<K, V, E>) {
         let Some(row) = self.rows.find_mut(by.hash, |row| row.holds(by)) else { return };
         // Only without single-flight can the current flight be older than another that lands.
-        row.beside.extend(row.current.take_if(|current| current.id < by.id));
-        row.beside.iter().filter(|flight| flight.id < by.id).for_each(|flight| flight.fate.doom(Doom::Outrun));
+        row.beside.extend(row.current.take_if(|current| current.began_before(by)));
+        row.beside.iter().filter(|flight| flight.began_before(by)).for_each(|flight| flight.fate.doom(Doom::Outrun));
     }
 
     /// Whether this very flight is registered.

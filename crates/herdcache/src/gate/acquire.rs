@@ -8,6 +8,7 @@ use herdfeed::RejectReason;
 use super::breaker::Health;
 use super::{Admission, Gate, Permit};
 use crate::clock::{self, Moment};
+use crate::error::GetError;
 
 /// The right to call the origin, from [`Gate::acquire`]; dropping it gives it back.
 #[must_use = "the permit is given back when this is dropped"]
@@ -19,8 +20,18 @@ pub struct GatePermit(Permit);
 pub struct Rejected {
     /// The exact reason.
     pub reason: RejectReason,
-    /// When a retry has a fair chance: an estimate from the queue and the mean time for which permits are held.
+    /// When a retry has a fair chance: an estimate from the queue and the mean time for which permits are held, 100 ms
+    /// to 10 s; with `origin_down`, the time until the next probe.
     pub retry_in: Duration,
+}
+
+/// A handler that reads through a cache and writes past it has one error for both: `gate.acquire().await?`.
+///
+/// With the feature `axum` that is 503 with `Retry-After`.
+impl<E> From<Rejected> for GetError<E> {
+    fn from(Rejected { reason, retry_in }: Rejected) -> Self {
+        Self::Rejected { reason, retry_in }
+    }
 }
 
 impl fmt::Display for Rejected {
@@ -80,7 +91,8 @@ impl Gate {
     /// ```
     ///
     /// # Errors
-    /// [`Rejected`] when the queue is full, no permit came in time or the origin is down, with the exact reason and a time to come back.
+    /// [`Rejected`] when the queue is full, no permit came in time or the origin is down, with the exact reason and a
+    /// time to come back. It becomes a [`GetError`] by `?`.
     ///
     /// # Panics
     /// If it has to wait and there is no tokio runtime with its time enabled.

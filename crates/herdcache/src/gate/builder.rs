@@ -107,8 +107,9 @@ impl GateBuilder {
     /// Off by default.
     ///
     /// For an origin whose capacity is not known or changes. It needs traffic that meets the limit: about 16 loads, or
-    /// twice the limit, for each step, so it is of no use below some loads a second. A fixed limit that fits is
-    /// steadier: this one moves, and looks at the origin with a quarter less every ten seconds.
+    /// twice the limit, for each step, so it is of no use below some loads a second. Permits of [`Gate::acquire`] count
+    /// towards the limit and teach it nothing: where nothing else passes it stays at the floor. A fixed limit that fits
+    /// is steadier: this one moves, and looks at the origin with a quarter less every ten seconds.
     #[must_use]
     pub fn adaptive(mut self) -> Self {
         self.settings.adaptive_floor = Some((self.settings.permits / 10).max(1));

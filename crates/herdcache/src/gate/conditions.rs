@@ -1,14 +1,13 @@
 //! Whether the gate is saturated: every permit out and loads waiting, or being refused.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-
 use herdfeed::thresholds::{SATURATED_AFTER, SATURATED_QUIET};
 use herdfeed::{Event, Fact, Severity};
-use parking_lot::Mutex;
 
 use super::Inner;
 use crate::clock::{Moment, nanos};
 use crate::events;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// Detects `origin_saturated` on slow paths and whenever somebody reads.
 #[derive(Default)]

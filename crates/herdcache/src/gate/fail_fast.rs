@@ -29,7 +29,8 @@ impl Default for FailFast {
 }
 
 impl FailFast {
-    /// The defaults: half of at least 20 loads within 10 s; one probe each second.
+    /// The defaults: half of at least 20 loads within 10 s, or of as many as take up half of the gate meanwhile (see
+    /// [`at_least`](Self::at_least)); one probe each second.
     pub const fn new() -> Self {
         Self { ratio: 0.5, at_least: 20, window: Duration::from_secs(10), probe_every: Duration::from_secs(1) }
     }
@@ -44,8 +45,15 @@ impl FailFast {
 
     /// Fewer loads than this within the window prove nothing: 1 to 1,000,000. Default 20.
     ///
-    /// More: later. Fewer: on a glitch. A gate of few permits before an origin that hangs sees few loads end: with
-    /// 4 permits and an origin timeout of 5 s at most 8 to 12 within 10 s, so that 20 would never be reached.
+    /// Unless they took up the gate: a gate of few permits before an origin that hangs sees few loads end (with 4
+    /// permits and an origin timeout of 5 s at most 12 within 10 s), so it is enough, too, that failed loads held half of
+    /// its permits for the whole window: with 4 permits four loads of 5 s. With one permit it is that one for nine
+    /// tenths of the window. `ratio` holds in either case, and no load counts for longer than the window.
+    ///
+    /// And whatever went well before: so many failures in a row, within the window, are enough if nothing has succeeded for a tenth of the
+    /// window, 1 s by default. An origin that hangs ends few loads, and those that it answered just before are many.
+    ///
+    /// More: later. Fewer: on a glitch.
     pub const fn at_least(mut self, loads: u64) -> Self {
         self.at_least = loads;
         self

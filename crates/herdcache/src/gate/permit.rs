@@ -1,14 +1,15 @@
 //! A permit that is out, and a place in the queue. Both come back when dropped.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use herdfeed::{OriginResult, PermitClass, PermitResult, RejectReason};
 
-use super::breaker::{Breaker, Health, Role, Turn};
+use super::breaker::{Breaker, Health, Of, Role, Turn};
 use super::queue::{Slot, Waiter};
 use super::{Gate, result_of};
 use crate::clock::{self, Moment, nanos};
+use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use crate::sync::time;
 
 /// The right to call the origin, until dropped.
 pub(crate) struct Permit {
@@ -18,13 +19,13 @@ pub(crate) struct Permit {
     since: Moment,
     /// Whether it is known how its load ended.
     told: AtomicBool,
-    // Dropped after the count went down, so that a permit is never counted twice.
-    _slot: Slot,
+    /// `None` once given back: after the count went down, so that a permit is never counted twice.
+    slot: Option<Slot>,
 }
 
 impl Permit {
     pub(super) fn new(gate: Gate, slot: Slot, (class, role): (PermitClass, Role), since: Moment) -> Self {
-        Self { gate, class, role, since, told: AtomicBool::new(false), _slot: slot }
+        Self { gate, class, role, since, told: AtomicBool::new(false), slot: Some(slot) }
     }
 
     /// The duty to tell the gate how the load ended; once. It may be told without holding what holds the permit.
@@ -33,6 +34,13 @@ impl Permit {
             return None;
         }
         Some(Report { gate: self.gate.clone(), role: self.role, since: self.since })
+    }
+
+    /// G5: no call was made under it after all: if it was to be a probe, the next who comes is one.
+    pub(crate) fn unused(self) {
+        if !self.told.swap(true, Relaxed) {
+            self.gate.0.not_sent(self.role, clock::exact());
+        }
     }
 
     pub(super) fn gate(&self) -> &Gate {
@@ -55,6 +63,10 @@ impl Drop for Permit {
         if let (Role::Probe, Some(report)) = (self.role, self.report()) {
             report.tell(Health::Unknown);
         }
+        drop(self.slot.take());
+        if self.class == PermitClass::Warmup {
+            inner.turns.free.notify_one();
+        }
     }
 }
 
@@ -72,8 +84,8 @@ impl Report {
         let health = match result {
             OriginResult::Value | OriginResult::Absent | OriginResult::NotModified => Health::Good,
             OriginResult::Error | OriginResult::Timeout | OriginResult::Panicked => Health::Bad,
-            // Given up by its callers or with its runtime: it says nothing about the origin.
-            OriginResult::Abandoned => return,
+            // Given up by its callers or with its runtime: it says nothing about the origin, but a probe is back.
+            OriginResult::Abandoned => Health::Unknown,
         };
         self.tell(health);
     }
@@ -81,7 +93,8 @@ impl Report {
     pub(super) fn tell(self, health: Health) {
         let inner = &self.gate.0;
         let now = clock::exact();
-        let turn = |breaker: &Breaker| breaker.ended(&inner.name, self.role, health, self.since, now);
+        let of = Of { gate: &inner.name, permits: inner.queue.limit() as u64 };
+        let turn = |breaker: &Breaker| breaker.ended(of, self.role, health, self.since, now);
         match inner.breaker.as_ref().map_or(Turn::None, turn) {
             Turn::None => {}
             // Each of those who wait would pay what the others have just paid.
@@ -117,7 +130,7 @@ impl Place {
         let now = clock::exact();
         let ends = self.since.saturating_add(nanos(inner.settings.queue_timeout()));
         let left = ends.min(deadline).saturating_sub(now);
-        let answer = tokio::time::timeout(Duration::from_nanos(left), self.waiter.answer()).await;
+        let answer = time::timeout(Duration::from_nanos(left), self.waiter.answer()).await;
         let now = clock::exact();
         inner.wait.record(now.saturating_sub(self.since));
         let late = if deadline < ends { RejectReason::Deadline } else { RejectReason::QueueTimeout };

@@ -6,15 +6,15 @@
 //! are not known here. A waiter is woken outside the lock.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use herdfeed::RejectReason;
-use parking_lot::Mutex;
-use tokio::sync::oneshot;
 
 use crate::by_hash::ByHash;
 use crate::group::Group;
+use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use crate::sync::{Mutex, oneshot};
 
 /// Permits of a gate, and those who wait for one.
 pub(super) struct Queue {
@@ -112,8 +112,11 @@ impl Queue {
         Entry::Waits(Waiter { queue: Arc::clone(self), group: id, number, answer })
     }
 
-    /// A permit, if one is free and nobody waits.
+    /// A permit, if one is free and nobody waits. F3: where somebody does, that is known without the lock.
     pub(super) fn try_enter(self: &Arc<Self>) -> Option<Slot> {
+        if self.waiting() > 0 {
+            return None;
+        }
         let taken = self.take(&mut self.state.lock());
         taken.then(|| Slot(Some(Arc::clone(self))))
     }
@@ -144,10 +147,10 @@ impl Queue {
                 next
             };
             let Some(next) = next else { return };
-            // Outside the lock: this wakes a task. One that has left gives the permit back, for the next.
-            returned = match next.send(Ok(Slot(Some(Arc::clone(self))))) {
-                Ok(()) => 0,
-                Err(unwanted) => {
+            // One that has left gives the permit back, for the next.
+            returned = match tell(next, Ok(Slot(Some(Arc::clone(self))))) {
+                None => 0,
+                Some(unwanted) => {
                     // Counted back above; its own drop would come here once more for each that has left.
                     if let Ok(mut slot) = unwanted {
                         slot.0 = None;
@@ -181,13 +184,18 @@ impl Queue {
         };
         for waiter in lines.into_values().flat_map(|line| line.waiters.into_values()) {
             // Whoever has left meanwhile needs no answer.
-            let _ = waiter.send(Err(reason));
+            let _ = tell(waiter, Err(reason));
         }
     }
 
     /// How many wait.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.load(Relaxed)
+    }
+
+    /// Permits that are out, those included that are on their way to somebody who waits.
+    pub(super) fn out(&self) -> usize {
+        self.state.lock().out
     }
 
     /// The limit in force.
@@ -199,6 +207,12 @@ impl Queue {
     pub(super) fn was_full(&self) -> bool {
         self.was_full.swap(false, Relaxed)
     }
+}
+
+/// Answers one who waits; gives the answer back if there is nobody. Outside the lock: it wakes whoever waits, which is
+/// foreign code. If that panics, it is no concern of the load that gave its permit back.
+fn tell(waiter: oneshot::Sender<Answer>, answer: Answer) -> Option<Answer> {
+    catch_unwind(AssertUnwindSafe(|| waiter.send(answer).err())).unwrap_or(None)
 }
 
 impl State {

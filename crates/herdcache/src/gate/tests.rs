@@ -128,6 +128,25 @@ async fn a6_queries_that_bypass_the_cache_take_permits_too() {
     assert_eq!(ends.map(|end| results[end]), [2, 1, 1, 1]);
 }
 
+/// G1: a permit that was handed to a load whose task has not run yet is not free, and is not told as free.
+#[tokio::test(start_paused = true)]
+async fn g1_a_permit_on_its_way_is_in_use() {
+    let gate = gate(2, 4);
+    let held = [gate.acquire().await.unwrap(), gate.acquire().await.unwrap()];
+    let mut waits = Box::pin(gate.acquire());
+    assert!(poll_once(waits.as_mut()).is_pending());
+    drop(held);
+    let told = |gate: &Gate| {
+        let snapshot = gate.snapshot();
+        (snapshot.in_use[PermitClass::Foreground], snapshot.used(), snapshot.pending)
+    };
+    assert_eq!(told(&gate), (1, 1, 0));
+    let permit = waits.await.unwrap();
+    assert_eq!(told(&gate), (1, 1, 0));
+    drop(permit);
+    assert_eq!(told(&gate), (0, 0, 0));
+}
+
 fn poll_once<F: Future>(future: std::pin::Pin<&mut F>) -> std::task::Poll<F::Output> {
     future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
 }

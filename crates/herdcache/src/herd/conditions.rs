@@ -62,8 +62,9 @@ impl Kind {
             Self::Avalanche => at::AVALANCHE_QUIET,
             Self::EvictionSurge => at::SURGE_WINDOW,
             // The window itself is the quiet: old calls leave it after ten seconds.
-            Self::OriginSlow | Self::OriginFailing | Self::ConnectionsExhausted | Self::ColdStart => Duration::ZERO,
+            Self::OriginSlow | Self::OriginFailing | Self::ConnectionsExhausted => Duration::ZERO,
             Self::Rejecting => at::REJECTING_QUIET,
+            Self::ColdStart => at::COLD_QUIET,
         }
     }
 
@@ -243,20 +244,22 @@ impl Watch {
         Some(Fact::Rejecting { per_s, reason })
     }
 
+    /// Begins and ends by the same figure, or it would flap: a cache that began cold keeps a low ratio since its birth.
     fn cold_start(&self, sample: &Sample) -> Option<Fact> {
-        let young = sample.now.saturating_sub(self.born) <= nanos(at::COLD_WITHIN);
-        let total = sample.outcomes.total();
+        let age = sample.now.saturating_sub(self.born);
         // Once begun it ends when the cache is warm, however long that takes.
-        if !(young || self.is_active(Kind::ColdStart)) || total < at::COLD_MIN_REQUESTS {
+        let is_active = self.is_active(Kind::ColdStart);
+        if !(age <= nanos(at::COLD_WITHIN) || is_active) {
             return None;
         }
         let recent = match self.window.before(sample.now, at::ORIGIN_WINDOW) {
-            Some(before) if self.is_active(Kind::ColdStart) => sample.outcomes.since(&before.outcomes),
+            Some(before) if age > nanos(at::ORIGIN_WINDOW) => sample.outcomes.since(&before.outcomes),
             _ => sample.outcomes.clone(),
         };
         let hits = recent[Outcome::Hit] + recent[Outcome::Stale] + recent[Outcome::Negative];
         let hit_ratio = hits as f64 / recent.total().max(1) as f64;
-        (hit_ratio < at::COLD_HIT_RATIO && recent.total() > 0).then_some(Fact::ColdStart { hit_ratio })
+        let enough = if is_active { 1 } else { at::COLD_MIN_REQUESTS };
+        (hit_ratio < at::COLD_HIT_RATIO && recent.total() >= enough).then_some(Fact::ColdStart { hit_ratio })
     }
 
     /// Learns what p99 is usual: one value each ten seconds, of the last five minutes. A lasting change becomes usual.

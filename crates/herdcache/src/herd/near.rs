@@ -1,14 +1,14 @@
 //! Values that are answered close to their last bound because loads fail: time to act before they turn into errors.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use herdfeed::thresholds::STALE_NEAR;
 use herdfeed::{Event, Fact, Severity};
-use parking_lot::Mutex;
 
 use crate::clock::{Moment, nanos};
 use crate::events;
+use crate::sync::plain::Mutex;
+use crate::sync::plain::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Answers are looked at this far apart at least.
 const EVERY: Duration = Duration::from_millis(100);

@@ -127,6 +127,26 @@ fn a_young_and_empty_cache_is_a_cold_start_until_it_is_warm() {
     assert!(seen[2].is_empty());
 }
 
+/// The ratio since the birth stays low for long after the cache is warm, and for ever where nobody asks any more.
+#[test]
+fn a_cold_start_that_is_over_does_not_begin_again() {
+    let warm = |second: u64| (second - 4) * 40;
+    for (case, hits) in [("warm", &warm as &dyn Fn(u64) -> u64), ("unasked", &|_| 0)] {
+        let looks: Vec<Sample> = (1..=600)
+            .map(|look| {
+                let mut sample = sample(look * 100);
+                let second = look / 10;
+                sample.outcomes[Outcome::Loaded] = second.min(4) * 500;
+                sample.outcomes[Outcome::Hit] = if second > 4 { hits(second) } else { 0 };
+                sample
+            })
+            .collect();
+        let seen: Vec<bool> = kinds(&looks).iter().map(|active| !active.is_empty()).collect();
+        let turns = seen.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        assert_eq!((turns, seen[40], seen[599]), (2, true, false), "{case}");
+    }
+}
+
 #[test]
 fn a_slow_origin_is_three_times_its_own_usual() {
     let mut samples = Vec::new();

@@ -5,18 +5,18 @@
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use herdfeed::{ClosedSet, OriginResult};
-use parking_lot::Mutex;
-use tokio::sync::Notify;
 
 use super::loan::Loan;
 use crate::account::{Account, Unlimited};
 use crate::clock::{self, Moment};
 use crate::gate::Permit;
+use crate::sync::atomic::Ordering::{AcqRel, Relaxed};
+use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
+use crate::sync::{Mutex, Notify, OnceLock, thread_local};
 
 /// Loads polled in place, one within the other, before the next is spawned instead.
 const IN_PLACE_DEPTH: u32 = 4;
@@ -26,8 +26,6 @@ const DEEPEST: u32 = 64;
 
 /// One call to the origin.
 pub(crate) struct Call {
-    /// The keys that it loads.
-    errands: Errands,
     /// The gate that it passed.
     pub(super) gate: usize,
     /// The call whose loader asked for this one.
@@ -60,22 +58,6 @@ enum State {
     Over,
 }
 
-/// A key of a cache, told apart from all others of the process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Errand {
-    /// The account of the cache, by address.
-    pub(crate) cache: usize,
-    /// The key's 64-bit hash: two keys that share it are taken for one, which costs an error once in 10¹⁹.
-    pub(crate) hash: u64,
-}
-
-/// What a call is about.
-pub(crate) enum Errands {
-    One(Errand),
-    /// B1: a batch call.
-    Many(Box<[Errand]>),
-}
-
 /// What lets a call through.
 pub(crate) enum Ticket {
     /// A permit of its own.
@@ -86,19 +68,22 @@ pub(crate) enum Ticket {
     Free(Option<Unlimited>),
 }
 
+impl Ticket {
+    /// There will be no call.
+    pub(crate) fn unused(self) {
+        match self {
+            Self::Permit { permit } => permit.unused(),
+            Self::Parent { .. } | Self::Free(_) => {}
+        }
+    }
+}
+
 /// A part of a call; the call ends when its last part is dropped.
 pub(crate) struct Part(pub(super) Arc<Call>);
 
 impl Call {
-    pub(crate) fn new(
-        errands: Errands,
-        gate: usize,
-        account: &Arc<Account>,
-        deadline: Moment,
-        parent: Option<Arc<Call>>,
-    ) -> Arc<Self> {
+    pub(crate) fn new(gate: usize, account: &Arc<Account>, deadline: Moment, parent: Option<Arc<Call>>) -> Arc<Self> {
         Arc::new(Self {
-            errands,
             gate,
             depth: parent.as_ref().map_or(0, |parent| parent.depth + 1),
             patron: OnceLock::new(),
@@ -205,15 +190,11 @@ impl Call {
         }
     }
 
-    /// Whether this call, or one above it, is on this very errand: a loader that asks for its own key.
-    fn is_on(&self, errand: Errand) -> bool {
+    /// Whether it is this call, or one above it.
+    fn is_under(&self, other: &Arc<Self>) -> bool {
         let mut call = Some(self);
         while let Some(this) = call {
-            let own = match &this.errands {
-                Errands::One(one) => *one == errand,
-                Errands::Many(many) => many.contains(&errand),
-            };
-            if own {
+            if std::ptr::eq(this, Arc::as_ptr(other)) {
                 return true;
             }
             call = this.parent.as_deref();
@@ -247,7 +228,7 @@ impl Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        if self.0.parts.fetch_sub(1, std::sync::atomic::Ordering::AcqRel) == 1 {
+        if self.0.parts.fetch_sub(1, AcqRel) == 1 {
             self.0.end();
         }
     }
@@ -261,17 +242,22 @@ thread_local! {
 
 /// The call whose loader this thread is polling, if any.
 pub(crate) fn current() -> Option<Arc<Call>> {
-    CURRENT.with_borrow(Clone::clone)
+    CURRENT.with(|current| current.borrow().clone())
 }
 
-/// S5: whether this thread is polling a loader of this very key.
-pub(crate) fn is_within(errand: Errand) -> bool {
-    CURRENT.with_borrow(|call| call.as_ref().is_some_and(|call| call.is_on(errand)))
+/// Whether this thread is polling a loader at all.
+pub(crate) fn is_any() -> bool {
+    CURRENT.with(|current| current.borrow().is_some())
+}
+
+/// S5: whether this thread is polling the loader of this very call, or of one within it.
+pub(crate) fn is_within(call: &Arc<Call>) -> bool {
+    CURRENT.with(|current| current.borrow().as_ref().is_some_and(|current| current.is_under(call)))
 }
 
 /// Whether a load may be polled in place here, or the stack is deep already.
 pub(crate) fn may_poll_in_place() -> bool {
-    DEPTH.get() < IN_PLACE_DEPTH
+    DEPTH.with(Cell::get) < IN_PLACE_DEPTH
 }
 
 /// Marks this thread as polling the loader of `call` until dropped.
@@ -281,15 +267,15 @@ pub(crate) struct Within {
 
 impl Within {
     pub(crate) fn enter(call: &Arc<Call>) -> Self {
-        DEPTH.set(DEPTH.get() + 1);
-        Self { before: CURRENT.replace(Some(Arc::clone(call))) }
+        DEPTH.with(|depth| depth.set(depth.get() + 1));
+        Self { before: CURRENT.with(|current| current.replace(Some(Arc::clone(call)))) }
     }
 }
 
 impl Drop for Within {
     fn drop(&mut self) {
-        DEPTH.set(DEPTH.get() - 1);
-        let call = CURRENT.replace(self.before.take());
+        DEPTH.with(|depth| depth.set(depth.get() - 1));
+        let call = CURRENT.with(|current| current.replace(self.before.take()));
         drop(call);
     }
 }

@@ -5,13 +5,13 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 
 use herdfeed::RejectReason;
 
 use super::call::{Call, Part, Ticket};
 use crate::gate::Permit;
+use crate::sync::atomic::Ordering::Relaxed;
 
 /// A call's permit, lent until dropped.
 pub(crate) struct Loan(Part);

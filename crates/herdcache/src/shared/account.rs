@@ -1,13 +1,12 @@
 //! The account of one cache's shared tier and lease.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
 use herdfeed::{
     CircuitState, ClosedSet, LeaseLoss, LeasePoll, LeaseResult, LeaseSnapshot, OperationTimes, Outcome,
     SharedOperation, SharedRead, SharedSnapshot, SharedWrite,
 };
 
 use crate::account::{AtomicHistogram, Counters};
+use crate::sync::plain::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Everything that is counted about them. Each fact once, at one place.
 #[derive(Debug)]

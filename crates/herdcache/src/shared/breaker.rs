@@ -3,16 +3,16 @@
 //! Unlike the gate's fail-fast, it refuses no caller: a flight that may not ask the tier
 //! loads under its own process's protection, at once.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use herdfeed::{CircuitState, Event, Fact, Severity, SharedOperation};
-use parking_lot::Mutex;
 
 use crate::account::Counters;
 use crate::clock::{Moment, nanos};
 use crate::events;
-use crate::ratio::Window;
+use crate::ratio::{Sums, Window};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The span over which the failed part of operations is judged.
 const SPAN: u64 = 10_000_000_000;
@@ -138,10 +138,10 @@ impl Breaker {
         if health == Health::Unknown || began < state.healed {
             return;
         }
-        let failed = u64::from(health == Health::Bad);
+        let lost_ns = (health == Health::Bad).then_some(now.saturating_sub(began));
         state.in_a_row = if health == Health::Bad { state.in_a_row + 1 } else { 0 };
-        state.window.count(now, SPAN, failed);
-        let (calls, failed) = state.window.sums(now, SPAN);
+        state.window.count(now, SPAN, lost_ns);
+        let Sums { calls, failed, .. } = state.window.sums(now, SPAN);
         let too_many = state.in_a_row >= self.settings.in_a_row || (calls >= AT_LEAST && failed * 2 >= calls);
         if health == Health::Bad && too_many {
             let event =

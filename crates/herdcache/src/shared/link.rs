@@ -16,6 +16,7 @@ use super::account::SharedAccount;
 use super::breaker::{Breaker, Breaking, Health, Role, Told};
 use super::tier::{Lease, Operation, SharedTier, TierError};
 use crate::clock::{self, Moment, nanos};
+use crate::sync::time;
 
 /// Why an operation gave nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +66,7 @@ impl Link {
         let role = self.breaker.admit(&self.told(), began).ok_or(Fault::BreakerOpen)?;
         let mut sent = Sent { link: self, operation, role, began, health: Health::Unknown };
         let left = Duration::from_nanos(deadline.saturating_sub(began));
-        let result = match tokio::time::timeout(left.min(self.timeout), Caught(answer)).await {
+        let result = match time::timeout(left.min(self.timeout), Caught(answer)).await {
             Ok(result) => result,
             // Cut short by the flight, it is no fault of the tier.
             Err(_) if left < self.timeout => return Err(self.failed(operation, Fault::Timeout)),

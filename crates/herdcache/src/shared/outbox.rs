@@ -7,12 +7,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-
-use parking_lot::Mutex;
 
 use super::tier::SharedKey;
 use crate::spread::Ticket;
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 /// What the tier is to be told of a key; `W` is a value to be written.
 #[derive(Clone, Debug)]

@@ -5,7 +5,6 @@ use std::hash::{BuildHasher, Hash};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
 use moka::notification::RemovalCause as Notice;
 use moka::sync::Cache;
 
@@ -13,6 +12,7 @@ use super::{Leaving, Leavings, Store};
 use crate::entry::Stored;
 use crate::graveyard::Vigil;
 use crate::kept::{Kept, Probe};
+use crate::sync::RandomState;
 
 /// moka with our hasher, no TTL of its own, and a listener that only classes what leaves.
 pub(crate) struct MokaStore<K: 'static, V: Send + Sync + 'static>(Cache<Kept<K>, Stored<V>, RandomState>);
@@ -35,7 +35,7 @@ where
             // A key's own `Hash` may panic; moka would then never call this listener again.
             leavings.unlist(&stored);
             let _ = catch_unwind(AssertUnwindSafe(|| {
-                leavings.note(keys.hash_one(&*key), &stored, leaving);
+                leavings.note(|| keys.hash_one(&*key), &stored, leaving);
             }));
         };
         Self(Cache::builder().max_capacity(capacity).eviction_listener(listener).build_with_hasher(hasher))
@@ -74,6 +74,8 @@ where
     }
 
     fn each(&self, visit: &mut dyn FnMut(&K, &Stored<V>)) {
+        // What others remove meanwhile may die here.
+        let _vigil = Vigil::open();
         for (key, stored) in &self.0 {
             if let Some(key) = key.key() {
                 visit(key, &stored);

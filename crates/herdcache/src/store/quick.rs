@@ -5,12 +5,12 @@ use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
 use quick_cache::sync::Cache;
 use quick_cache::{Lifecycle, OptionsBuilder, UnitWeighter};
 
 use super::{Leaving, Leavings, Store};
 use crate::entry::Stored;
+use crate::sync::RandomState;
 
 /// Collects what one request pushes out, to be classed after the store's own lock.
 #[derive(Clone)]
@@ -60,7 +60,7 @@ where
             // It tells replaced entries as evicted ones; the key tells them apart.
             let leaving = if left == key { Leaving::Overwritten } else { Leaving::Room };
             self.leavings.unlist(&stored);
-            self.leavings.note(self.keys.hash_one(&left), &stored, leaving);
+            self.leavings.note(|| self.keys.hash_one(&left), &stored, leaving);
         }
     }
 
@@ -70,7 +70,7 @@ where
     {
         if let Some((key, stored)) = self.entries.remove(key) {
             self.leavings.unlist(&stored);
-            self.leavings.note(self.keys.hash_one(&key), &stored, Leaving::Removed);
+            self.leavings.note(|| self.keys.hash_one(&key), &stored, Leaving::Removed);
         }
     }
 

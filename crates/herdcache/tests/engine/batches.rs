@@ -3,6 +3,7 @@
 mod answers;
 mod failures;
 mod limits;
+mod room;
 mod sharing;
 
 use std::future::Future;

@@ -1,10 +1,12 @@
 //! S7: loaders that block their thread. Real time, with bounds of at least three times what is expected.
 
+use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use herdcache::herdfeed::{DiscardReason, OriginResult};
-use herdcache::{Cache, Failure, Gate, GetError, Ttl};
+use herdcache::{Answer, Cache, Failure, Gate, GetError, LoadContext, Loaded, Origin, Outcome, Ttl};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::support::{Calls, DbError, Rows, assert_quiet, ms, value};
@@ -183,5 +185,132 @@ async fn s7_blocking_work_keeps_its_permit_until_it_ends() {
     until(|| cache.snapshot().origin_abandoned == 0).await;
     assert_eq!(gate.snapshot().used(), 0);
     assert_eq!(cache.peek(&7).as_deref(), Some(&2));
+    assert_quiet(&cache.snapshot());
+}
+
+/// A key that does something else when it is shown, once.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Showy(u64);
+
+static WHEN_SHOWN: parking_lot::Mutex<Option<Box<dyn FnOnce() + Send>>> = parking_lot::Mutex::new(None);
+
+impl serde::Serialize for Showy {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if let Some(act) = WHEN_SHOWN.lock().take() {
+            act();
+        }
+        serializer.serialize_u64(self.0)
+    }
+}
+
+/// S7: who joined after the flight opened and before its call began is freed at the limit, too, though the call then
+/// blocks its thread at its first poll: alone, or as one of a batch.
+#[test]
+fn s7_who_joins_before_the_call_begins_is_freed() {
+    for keys in [vec![], vec![Showy(7)], vec![Showy(7), Showy(8)]] {
+        let runtime = runtime();
+        let builder = Cache::<Showy, u64, DbError>::builder("s7-early", Ttl::fresh_for(ms(60_000)), &Gate::new(2));
+        let (answered, answer) = std::sync::mpsc::channel::<bool>();
+        let freed = Arc::new(AtomicBool::new(false));
+        let load = Blocking { answer: parking_lot::Mutex::new(answer), freed: Arc::clone(&freed) };
+        let cache = builder.origin_timeout(ms(100)).flight_deadline(ms(100)).build_over(load).unwrap();
+        let (waiting, handle) = (cache.clone(), runtime.handle().clone());
+        let join_at_once = move || {
+            let (joined, has_joined) = std::sync::mpsc::channel();
+            std::thread::spawn(move || {
+                let mut read = Box::pin(waiting.get(&Showy(7)));
+                let read = std::future::poll_fn(|cx| {
+                    let polled = read.as_mut().poll(cx);
+                    let _ = joined.send(());
+                    polled
+                });
+                let got = handle.block_on(read);
+                let _ = answered.send(matches!(got, Err(GetError::Failed(Failure::Deadline { .. }))));
+            });
+            has_joined.recv().unwrap();
+        };
+        *WHEN_SHOWN.lock() = Some(Box::new(join_at_once));
+        let got = runtime.block_on(async {
+            if keys.is_empty() { vec![cache.get(&Showy(7)).await] } else { cache.get_many(&keys).await }
+        });
+        assert!(matches!(&got[0], Err(GetError::Failed(Failure::Deadline { .. }))), "{} keys: {got:?}", keys.len());
+        assert!(freed.load(SeqCst), "{} keys: nobody was freed while the call blocked", keys.len());
+        assert_eq!(cache.snapshot().origin_results[OriginResult::Timeout], 1);
+    }
+}
+
+/// An origin that blocks until it is told that somebody was freed meanwhile, 5 s at most.
+struct Blocking {
+    answer: parking_lot::Mutex<std::sync::mpsc::Receiver<bool>>,
+    freed: Arc<AtomicBool>,
+}
+
+impl Blocking {
+    fn block(&self) {
+        let freed = self.answer.lock().recv_timeout(Duration::from_secs(5)) == Ok(true);
+        self.freed.store(freed, SeqCst);
+    }
+}
+
+impl Origin<Showy, u64> for Blocking {
+    type Error = DbError;
+    const MAX_BATCH: usize = 2;
+
+    async fn load(&self, cx: LoadContext<Showy, u64>) -> Result<Loaded<u64>, DbError> {
+        self.block();
+        Ok(Loaded::value(cx.key().0))
+    }
+
+    async fn load_many(&self, keys: Vec<LoadContext<Showy, u64>>) -> Result<Vec<(Showy, Loaded<u64>)>, DbError> {
+        self.block();
+        Ok(keys.iter().map(|cx| (cx.key().clone(), Loaded::value(cx.key().0))).collect())
+    }
+}
+
+/// A key whose clone does something first, as slow as it likes.
+struct Slow {
+    id: u64,
+    first: Option<Arc<dyn Fn() + Send + Sync>>,
+}
+
+impl Clone for Slow {
+    fn clone(&self) -> Self {
+        self.first.iter().for_each(|first| first());
+        Self { id: self.id, first: None }
+    }
+}
+
+impl PartialEq for Slow {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Slow {}
+
+impl std::hash::Hash for Slow {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+    }
+}
+
+impl serde::Serialize for Slow {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.id.serialize(serializer)
+    }
+}
+
+/// S3, L4: the second look judges by its own time: a value that came and went while the key was cloned is no hit.
+#[tokio::test]
+async fn s3_the_second_look_is_as_of_now() {
+    let cache = Cache::<Slow, u64, DbError>::builder("s3-slow", Ttl::fresh_for(ms(10)), &Gate::new(2)).build().unwrap();
+    let other = cache.clone();
+    let first = move || {
+        other.insert(Slow { id: 7, first: None }, 1);
+        std::thread::sleep(ms(30));
+    };
+    let key = Slow { id: 7, first: Some(Arc::new(first)) };
+    let got = cache.get_with(&key, |_| async { Ok(2) }).await.unwrap().unwrap();
+    assert_eq!((*got, Answer::outcome(&got)), (2, Outcome::Loaded));
     assert_quiet(&cache.snapshot());
 }

@@ -2,12 +2,13 @@
 
 use std::cell::RefCell;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::task::{Context, Waker};
 
-use herdcache::herdfeed::{DiscardReason, Fact, MissCause, RemovalCause};
-use herdcache::{Cache, Failure, Gate, GetError, LoadContext, Loaded, Outcome, ReadThrough, Refreshing, Ttl};
+use herdcache::herdfeed::{DiscardReason, Fact, FlightEnd, MissCause, RemovalCause};
+use herdcache::{Cache, Failure, Gate, GetError, LoadContext, Loaded, Origin, Outcome, ReadThrough, Refreshing, Ttl};
 use tokio::time::Instant;
 
 use crate::support::{Calls, DbError, Rows, ask, assert_quiet, ms, outcome, rows, turns, value};
@@ -49,6 +50,49 @@ async fn w1_a_keys_clone_may_call_the_cache() {
         HOOK.take();
         assert_eq!(cache.peek(&Hooked(2)).map(|answer| *answer), Some(5));
     }
+}
+
+/// An origin whose batch calls are ready at once.
+struct Ready(Arc<Calls>);
+
+impl Origin<Hooked, u64> for Ready {
+    type Error = DbError;
+    const MAX_BATCH: usize = 8;
+
+    async fn load(&self, cx: LoadContext<Hooked, u64>) -> Result<Loaded<u64>, DbError> {
+        Ok(Loaded::value(cx.key().0))
+    }
+
+    async fn load_many(&self, keys: Vec<LoadContext<Hooked, u64>>) -> Result<Vec<(Hooked, Loaded<u64>)>, DbError> {
+        let _call = self.0.call();
+        Ok(keys.iter().map(|cx| (Hooked(cx.key().0), Loaded::value(cx.key().0))).collect())
+    }
+}
+
+/// Shuts the cache down at the first clone of a key that finds a flight open.
+fn close_when_flying(cache: ReadThrough<Hooked, u64, DbError>) {
+    at_the_next_clone(move || {
+        if cache.snapshot().flights_active == 0 {
+            return close_when_flying(cache);
+        }
+        let closing = pin!(cache.shutdown(ms(0)));
+        assert!(closing.poll(&mut Context::from_waker(Waker::noop())).is_ready());
+    });
+}
+
+/// X1, B1: a shutdown while a batch looks its keys up closes them all, and nothing goes to the origin after it.
+#[tokio::test(start_paused = true)]
+async fn x1_a_shutdown_while_a_batch_looks_up_starts_no_call() {
+    let calls = Arc::new(Calls::default());
+    let builder = Cache::<Hooked, u64, DbError>::builder("closes-batch", TTL, &Gate::new(4));
+    let cache = builder.build_over(Ready(Arc::clone(&calls))).unwrap();
+    close_when_flying(cache.clone());
+    let got = cache.get_many(&[Hooked(1), Hooked(2), Hooked(3)]).await;
+    assert!(got.iter().all(|got| matches!(got, Err(GetError::Closed))), "{got:?}");
+    assert_eq!(calls.started(), 0);
+    let snapshot = cache.snapshot();
+    assert_quiet(&snapshot);
+    assert_eq!(snapshot.flights[FlightEnd::Closed], 1);
 }
 
 /// L5: a load that lands while `clear` walks through the store is not stored.

@@ -6,6 +6,7 @@ mod blocking;
 mod changes;
 mod closing;
 mod cooling;
+mod drops;
 mod errors;
 mod fallback;
 mod field;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use herdcache::herdfeed::{
     CacheSnapshot, ClosedSet, DiscardReason, FlightRole, FlightTrigger, Measure, ProtectionLevel,
 };
-use herdcache::{Cache, Gate, GetError, Outcome, RejectReason, Switch, Ttl};
+use herdcache::{Cache, Gate, GetError, LoadContext, Outcome, Refreshing, RejectReason, Switch, Ttl};
 use tokio::time::Instant;
 
 use crate::support::{Calls, DbError, Rows, ask, assert_quiet, ms, outcome, rows, turns, value};
@@ -176,4 +176,26 @@ async fn o1_permits_switched_off_and_on_limit_again() {
     }
     assert_eq!((refused, gate.snapshot().law_violations), (2, 0));
     assert_healed(&cache.snapshot());
+}
+
+/// L5: without single-flight it counts when a load began to read: a refresh that was asked for first, and runs in the
+/// background, may begin second.
+#[tokio::test(start_paused = true)]
+async fn l5_without_single_flight_the_load_that_began_last_is_what_stays() {
+    let cache = Cache::builder("l5-began", TTL, &Gate::new(8))
+        .observe_only()
+        .build_over(move |cx: LoadContext<u64, u64>| async move {
+            tokio::time::sleep(ms(*cx.key())).await;
+            Ok::<_, DbError>(2)
+        })
+        .unwrap();
+    assert_eq!(cache.refresh(&10), Refreshing::Started);
+    let reader = cache.get_with(&10, |_| async {
+        tokio::time::sleep(ms(50)).await;
+        Ok(1)
+    });
+    assert_eq!(value(reader.await), 1, "it began first, and took longer");
+    assert_eq!(cache.peek(&10).as_deref(), Some(&2));
+    assert_eq!(cache.snapshot().discards[DiscardReason::NewerWrite], 1);
+    assert_quiet(&cache.snapshot());
 }

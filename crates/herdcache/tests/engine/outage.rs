@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
 use herdcache::herdfeed::{CircuitState, OriginResult, PermitResult, RefreshResult, StaleReason};
-use herdcache::{Cache, Gate, GetError, LoadContext, Outcome, RejectReason, Ttl};
+use herdcache::{Cache, Gate, GetError, Got, LoadContext, Outcome, ReadThrough, Refreshing, RejectReason, Ttl};
 use parking_lot::Mutex;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use crate::support::{Calls, DbError, Load, Rows, ask, assert_quiet, ms, outcome, turns, value};
@@ -137,6 +138,58 @@ async fn g5_a_hanging_origin_costs_few_calls() {
     let took = heal(&outage).await;
     assert!(took <= ms(1_020), "{took:?}");
     assert_quiet(&outage.cache.snapshot());
+}
+
+/// G5: with few permits and a long timeout few loads ever end; the gate gives the origin up all the same, at the first
+/// timeouts, with one permit at the second.
+#[tokio::test(start_paused = true)]
+async fn g5_few_permits_suffice_to_see_an_origin_that_hangs() {
+    for (permits, calls, after) in [(1, 2, 10_000), (2, 2, 5_000), (4, 4, 5_000), (8, 8, 5_000)] {
+        let gate = Gate::builder(permits).build().unwrap();
+        let cache: Rows = Cache::builder("g5-few", Ttl::fresh_for(ms(1_000)), &gate).build().unwrap();
+        let (origin, began) = (Origin::dead(ms(3_600_000)), Instant::now());
+        for tick in 0.. {
+            (0..10).for_each(|key| drop(ask(&cache, tick * 10 + key, origin.load())));
+            sleep(ms(50)).await;
+            if gate.snapshot().circuit == Some(CircuitState::Open) {
+                break;
+            }
+        }
+        let took = began.elapsed();
+        assert!(took >= ms(after) && took <= ms(after + 100), "{permits} permits: {took:?}");
+        assert_eq!(origin.calls.started(), calls, "{permits} permits");
+    }
+}
+
+/// G5: a refresh that finds its key under way has not been the probe: the next load is.
+#[tokio::test(start_paused = true)]
+async fn g5_a_refresh_that_was_not_needed_wastes_no_probe() {
+    let gate = Gate::builder(8).build().unwrap();
+    let builder = Cache::<u64, u64, DbError>::builder("g5-needless", Ttl::fresh_for(ms(60_000)), &gate);
+    let load = |cx: LoadContext<u64, u64>| async move {
+        if *cx.key() == 7 {
+            sleep(ms(60_000)).await;
+        }
+        if *cx.key() < 100 { Err(DbError("down")) } else { Ok(*cx.key()) }
+    };
+    let cache = builder.origin_timeout(ms(60_000)).flight_deadline(ms(60_000)).build_over(load).unwrap();
+    let hangs = ask_through(&cache, 7);
+    turns().await;
+    for key in 10..30 {
+        assert!(cache.get(&key).await.is_err());
+    }
+    assert_eq!(gate.snapshot().circuit, Some(CircuitState::Open));
+    sleep(ms(1_000)).await;
+    assert_eq!(cache.refresh(&7), Refreshing::UnderWay);
+    assert_eq!(cache.get(&100).await.unwrap().as_deref(), Some(&100));
+    assert_eq!(gate.snapshot().circuit, Some(CircuitState::Closed));
+    hangs.abort();
+}
+
+/// A caller in a task of its own.
+fn ask_through(cache: &ReadThrough<u64, u64, DbError>, key: u64) -> JoinHandle<Got<u64, DbError>> {
+    let cache = cache.clone();
+    tokio::spawn(async move { cache.get(&key).await })
 }
 
 /// G5: without it the same origin gets all the calls that its permits allow.

@@ -1,14 +1,72 @@
 //! S2: code of the application that panics where the engine calls it.
 
 use std::cell::Cell;
+use std::future::Future;
 use std::hash::{Hash, Hasher};
-use std::task::Poll;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 
 use herdcache::herdfeed::FlightEnd;
-use herdcache::{Cache, Gate, KeyView, Outcome, Ttl};
+use herdcache::{Cache, Gate, KeyView, LoadContext, Outcome, ReadThrough, Ttl};
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::support::{DbError, assert_quiet, ms, outcome, turns};
+use crate::support::{Calls, DbError, Rows, ask, assert_quiet, ms, outcome, turns, value};
+
+/// A waker that panics.
+struct Alarm;
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        panic!("no bell");
+    }
+}
+
+/// S2: a caller whose waker panics keeps nobody else asleep, neither at a landing nor in a gate's queue.
+#[tokio::test(start_paused = true)]
+async fn s2_a_waker_that_panics_disturbs_nobody_else() {
+    let gate = Gate::builder(1).build().unwrap();
+    let cache: Rows = Cache::builder("s2-waker", Ttl::fresh_for(ms(1_000)), &gate).jitter(0.0).build().unwrap();
+    let calls = Arc::new(Calls::default());
+    let leader = ask(&cache, 1, calls.load(ms(10), Ok(1)));
+    turns().await;
+    let waker = Waker::from(Arc::new(Alarm));
+    let mut cx = Context::from_waker(&waker);
+    let (mut waits, mut queues) = (Box::pin(cache.get_with(&1, |_| async { Ok(2) })), Box::pin(gate.acquire()));
+    assert!(waits.as_mut().poll(&mut cx).is_pending() && queues.as_mut().poll(&mut cx).is_pending());
+    let after = [ask(&cache, 1, calls.load(ms(10), Ok(3))), ask(&cache, 2, calls.load(ms(10), Ok(2)))];
+    turns().await;
+    assert_eq!(value(leader.await.unwrap()), 1);
+    // It has its permit, told or not; whoever queues behind it gets the permit after it.
+    assert!(queues.await.is_ok());
+    let [coalesced, last] = after;
+    assert_eq!((value(coalesced.await.unwrap()), value(last.await.unwrap())), (1, 2));
+    assert_eq!(outcome(&waits.await), Some(Outcome::Coalesced));
+    assert_quiet(&cache.snapshot());
+    assert_eq!(gate.snapshot().used(), 0);
+}
+
+/// S2, S6: a function that names groups and panics costs its own caller the answer, and leaves nothing behind.
+#[tokio::test(start_paused = true)]
+async fn s2_a_group_that_panics_leaves_nothing_behind() {
+    let gate = Gate::new(8);
+    let ttl = Ttl::fresh_for(ms(100)).stale_for(ms(10_000));
+    let builder = Cache::<u64, u64, DbError>::builder("s2-group", ttl, &gate).jitter(0.0);
+    let builder = builder.group_share(0.5, |key: &u64| assert_ne!(*key, 13, "no such tenant"));
+    let cache = builder.build_over(|cx: LoadContext<u64, u64>| async move { Ok::<_, DbError>(*cx.key()) }).unwrap();
+    let asked = async |act: fn(ReadThrough<u64, u64, DbError>) -> JoinHandle<()>| act(cache.clone()).await.is_err();
+    assert!(asked(|cache| tokio::spawn(async move { drop(cache.get(&13).await) })).await);
+    assert!(asked(|cache| tokio::spawn(async move { drop(cache.get_many(&[1, 13, 2]).await) })).await);
+    assert!(asked(|cache| tokio::spawn(async move { assert_eq!(cache.warm_up([3, 13, 4]).await.total, 3) })).await);
+    cache.insert(13, 1);
+    tokio::time::sleep(ms(200)).await;
+    assert!(asked(|cache| tokio::spawn(async move { drop(cache.get(&13).await) })).await, "its refresh");
+    let snapshot = cache.snapshot();
+    assert_quiet(&snapshot);
+    assert_eq!((gate.snapshot().used(), snapshot.warmup.running, snapshot.warmup.left), (0, 0, 0));
+    assert_eq!(snapshot.outcomes[Outcome::Stale], snapshot.stale_serves.total());
+    assert_eq!(outcome(&cache.get(&1).await), Some(Outcome::Loaded), "led by the batch, and free again");
+}
 
 /// What a [`Touchy`] key is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

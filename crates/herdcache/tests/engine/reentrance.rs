@@ -27,6 +27,32 @@ async fn s5_a_loader_of_its_own_key_is_reentrant() {
     assert_quiet(&cache.snapshot());
 }
 
+/// A key whose hash says nothing.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+struct Same(u64);
+
+impl std::hash::Hash for Same {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        0_u8.hash(state);
+    }
+}
+
+/// S5, L8: keys are told apart by their `Eq`: one that merely hashes alike is not the loader's own.
+#[tokio::test(start_paused = true)]
+async fn s5_another_key_of_the_same_hash_is_not_reentrant() {
+    let cache =
+        Cache::<Same, u64, DbError>::builder("same", Ttl::fresh_for(ms(60_000)), &Gate::new(1)).build().unwrap();
+    let inner = cache.clone();
+    let load = |_| async move {
+        tokio::time::sleep(ms(10)).await;
+        let own = inner.get_with(&Same(1), |_| async { Ok(1) }).await;
+        assert!(matches!(own, Err(GetError::Reentrant)), "{own:?}");
+        Ok(value(inner.get_with(&Same(2), |_| async { Ok(2) }).await) + 1)
+    };
+    assert_eq!(value(cache.get_with(&Same(1), load).await), 3);
+    assert_quiet(&cache.snapshot());
+}
+
 /// S5, case 07 (b): a cycle through a key of another cache is seen too.
 #[tokio::test(start_paused = true)]
 async fn s5_a_cycle_through_another_cache_is_reentrant() {

@@ -76,6 +76,55 @@ async fn l5_a_load_whose_tag_was_invalidated_is_not_stored() {
     assert_quiet(&snapshot);
 }
 
+/// L5: that its key is invalidated too, once the latecomer waits, makes the old value no more of an answer to it.
+#[tokio::test(start_paused = true)]
+async fn l5_a_superseded_load_is_no_answer_to_who_joined_after_its_tag_was_invalidated() {
+    let cache = rows("late-tag-and-key", TTL).build().unwrap();
+    let leader = tagged(&cache, 7, 1, "a", 100);
+    tokio::time::sleep(ms(50)).await;
+    cache.invalidate_tag("a");
+    let after = tagged(&cache, 7, 2, "a", 100);
+    tokio::time::sleep(ms(20)).await;
+    cache.invalidate(&7);
+    assert_eq!((value(leader.await.unwrap()), value(after.await.unwrap())), (1, 2));
+    assert_eq!(cache.peek(&7).map(|answer| *answer), Some(2));
+    assert_quiet(&cache.snapshot());
+}
+
+/// L5: a value that was evicted while its key is loaded again has left its tags; it is outdated by them all the same.
+#[tokio::test(start_paused = true)]
+async fn l5_an_evicted_value_whose_tag_was_invalidated_stands_in_for_nobody_who_came_later() {
+    let ttl = Ttl::fresh_for(ms(10)).stale_if_error_for(ms(10_000));
+    let cache: Rows = rows("evicted-tag", ttl).capacity(1).soft_timeout(ms(70)).build().unwrap();
+    let failing = || {
+        let cache = cache.clone();
+        tokio::spawn(async move {
+            let load = |_| async {
+                tokio::time::sleep(ms(100)).await;
+                Err::<u64, _>(DbError("down"))
+            };
+            cache.get_with(&7, load).await
+        })
+    };
+    cache.insert(7, Loaded::value(1).tags(["a"]));
+    assert_eq!(cache.snapshot().entries, 1);
+    tokio::time::sleep(ms(20)).await;
+    let before = failing();
+    tokio::time::sleep(ms(10)).await;
+    // Asked for more often, it takes the room.
+    (0..20).for_each(|_| _ = cache.peek(&8));
+    cache.insert(8, 8);
+    assert_eq!(cache.snapshot().removals[RemovalCause::Expired], 1);
+    cache.invalidate_tag("a");
+    assert_eq!(cache.snapshot().invalidations, 0, "no key has it");
+    let after = failing();
+    tokio::time::sleep(ms(50)).await;
+    assert_eq!((outcome(&before.await.unwrap())), Some(Outcome::Reserve), "it came before");
+    let after = after.await.unwrap();
+    assert_eq!(outcome(&after), Some(Outcome::Failed), "{after:?}");
+    assert_quiet(&cache.snapshot());
+}
+
 /// W2: a tag's invalidation leaves loads of other keys alone, however many there are.
 #[tokio::test(start_paused = true)]
 async fn w2_other_loads_are_not_disturbed() {

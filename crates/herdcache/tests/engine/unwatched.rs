@@ -240,3 +240,37 @@ fn s1_whoever_comes_as_the_last_one_leaves_is_answered() {
     // Whoever joined a flight was answered by it: nobody had to look for a second one.
     assert_eq!(snapshot.participants.total(), snapshot.misses.total());
 }
+
+/// Permits that were out when a load was dropped.
+struct Seen(Gate, Arc<Mutex<Vec<u64>>>);
+
+impl Drop for Seen {
+    fn drop(&mut self) {
+        self.1.lock().unwrap().push(self.0.snapshot().used());
+    }
+}
+
+/// L3, S1: a load that was polled once in its caller and given up before its task first ran: it goes before its permit.
+#[tokio::test(start_paused = true)]
+async fn l3_a_load_that_is_given_up_goes_before_its_permit() {
+    let (cache, gate) = one_permit("l3-order");
+    let seen = Arc::default();
+    for key in [1, 2] {
+        let held = Seen(gate.clone(), Arc::clone(&seen));
+        let load = move |_| async move {
+            let _held = held;
+            std::future::pending::<Result<u64, DbError>>().await
+        };
+        let mut read = Box::pin(cache.get_with(&key, load));
+        assert!(read.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        // The first task has not run when its caller leaves, the second has.
+        if key == 2 {
+            turns().await;
+        }
+        drop(read);
+        turns().await;
+    }
+    assert_eq!(*seen.lock().unwrap(), [1, 1]);
+    assert_eq!(gate.snapshot().used(), 0);
+    assert_quiet(&cache.snapshot());
+}

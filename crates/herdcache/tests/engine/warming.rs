@@ -286,6 +286,41 @@ async fn u1_it_waits_for_flights_and_permits() {
     assert_quiet(&shop.snapshot());
 }
 
+/// U1, L7: no more keys are taken than there is room for, however many come; a gate without a share warms nothing.
+#[tokio::test(start_paused = true)]
+async fn u1_an_iterator_without_end_is_cut_at_the_capacity() {
+    let (shop, stock) = shop(settings("endless", &Gate::new(64)).capacity(100), ms(1));
+    let warm = shop.warm_up(0..).await;
+    assert_eq!((warm.total, warm.loaded, warm.more, stock.warm.started()), (100, 100, true, 100));
+    let warm = shop.warm_up(0..100).await;
+    assert_eq!((warm.total, warm.skipped, warm.more), (100, 100, false));
+    let gate = Gate::builder(4).warm_up_permits(0).build().unwrap();
+    let none = self::shop(settings("no-share", &gate), ms(1)).0.warm_up([1, 2]).await;
+    assert_eq!((none.total, none.left), (2, 2));
+}
+
+/// U1, G4: warm-ups of several caches behind one gate take turns, and waste none of its permits by that.
+#[tokio::test(start_paused = true)]
+async fn u1_warm_ups_behind_one_gate_take_turns() {
+    for (permits, share) in [(1, 1), (12, 3)] {
+        let gate = Gate::new(permits);
+        let shops: Vec<_> = (0..4).map(|_| shop(settings("turns", &gate), ms(10)).0).collect();
+        let began = Instant::now();
+        let warm: Vec<_> = shops.iter().map(|shop| tokio::spawn(shop.warm_up(0..60))).collect();
+        tokio::time::sleep(ms(1_200 / share)).await;
+        for shop in &shops {
+            let loaded = shop.snapshot().warmup.loaded;
+            assert!((20..=40).contains(&loaded), "{permits} permits: {loaded} of 60 at half time");
+        }
+        for warm in warm {
+            assert_eq!(warm.await.unwrap().loaded, 60);
+        }
+        let took = began.elapsed();
+        assert!(took <= ms(2_400 / share + 150), "{permits} permits: {took:?}");
+        assert_eq!(gate.snapshot().used(), 0);
+    }
+}
+
 /// U1: on a runtime with several threads, too.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn u1_it_runs_on_many_threads() {

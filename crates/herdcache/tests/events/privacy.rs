@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use herdcache::herdfeed::{CacheSnapshot, Event, Fact, GateSnapshot};
-use herdcache::{Cache, Events, Gate, GetError, KeyView, Ttl};
+use herdcache::{Cache, Events, Gate, GetError, Key, KeyView, Secret, Ttl};
 use tokio::task::JoinHandle;
 
 use crate::support::{ms, turns};
@@ -19,9 +19,9 @@ enum Fault {
     Panic,
 }
 
-fn herd(cache: &Cache<String, u64, String>, fault: Fault) -> Vec<JoinHandle<Result<(), GetError<String>>>> {
+fn herd<K: Key>(cache: &Cache<K, u64, String>, key: &K, fault: Fault) -> Vec<JoinHandle<Result<(), GetError<String>>>> {
     let caller = |_| {
-        let cache = cache.clone();
+        let (cache, key) = (cache.clone(), key.clone());
         let load = move |_| async move {
             tokio::time::sleep(ms(100)).await;
             match fault {
@@ -29,7 +29,7 @@ fn herd(cache: &Cache<String, u64, String>, fault: Fault) -> Vec<JoinHandle<Resu
                 Fault::Panic => panic!("{SECRET}"),
             }
         };
-        tokio::spawn(async move { cache.get_with(KEY, load).await.map(drop) })
+        tokio::spawn(async move { cache.get_with(&key, load).await.map(drop) })
     };
     (0..40).map(caller).collect()
 }
@@ -40,11 +40,11 @@ fn wire(cache: &CacheSnapshot, gate: &GateSnapshot, told: &[Arc<Event>]) -> Stri
     serde_json::to_string(&(cache, gate, told)).unwrap()
 }
 
-async fn account(view: KeyView<String>, fault: Fault) -> (String, Vec<String>) {
+async fn account<K: Key>(key: &K, view: KeyView<K>, fault: Fault) -> (String, Vec<String>) {
     let gate = Gate::new(64);
-    let cache = Cache::<String, u64, String>::builder("private", TTL, &gate).show_keys(view).build().unwrap();
+    let cache = Cache::<K, u64, String>::builder("private", TTL, &gate).show_keys(view).build().unwrap();
     let mut events: Events = cache.events();
-    let callers = herd(&cache, fault);
+    let callers = herd(&cache, key, fault);
     turns().await;
     let during = wire(&cache.snapshot(), &gate.snapshot(), &[]);
     for caller in callers {
@@ -65,7 +65,7 @@ async fn account(view: KeyView<String>, fault: Fault) -> (String, Vec<String>) {
 #[tokio::test(start_paused = true)]
 async fn p3_neither_keys_nor_error_texts_are_shown_by_default() {
     for fault in [Fault::Error, Fault::Panic] {
-        let (wire, names) = account(KeyView::Hash, fault).await;
+        let (wire, names) = account(&KEY.to_owned(), KeyView::Hash, fault).await;
         assert!(!wire.contains("alice") && !wire.contains("hunter2"), "{wire}");
         assert_eq!(names.len(), 2, "a herd's start and its end");
         let digits = names[0].len() == 16 && names[0].chars().all(|c| c.is_ascii_hexdigit());
@@ -78,10 +78,21 @@ async fn p3_neither_keys_nor_error_texts_are_shown_by_default() {
 #[tokio::test(start_paused = true)]
 async fn k2_a_reader_sees_what_the_application_allows() {
     let masked = KeyView::With(|key: &String| format!("{}…", &key[..1]));
-    let (wire, names) = account(masked, Fault::Error).await;
+    let (wire, names) = account(&KEY.to_owned(), masked, Fault::Error).await;
     assert_eq!(names, ["a…", "a…"]);
     assert!(!wire.contains("alice") && !wire.contains("hunter2"), "{wire}");
-    let (wire, names) = account(KeyView::Plain, Fault::Panic).await;
+    let (wire, names) = account(&KEY.to_owned(), KeyView::Plain, Fault::Panic).await;
     assert_eq!(names, [KEY, KEY]);
     assert!(!wire.contains("hunter2"), "{wire}");
+}
+
+/// K2: where keys are shown, their secret parts are not: in no event, flight or hot key.
+#[tokio::test(start_paused = true)]
+async fn k2_secret_parts_of_a_shown_key_never_leave_the_process() {
+    let key = ("acme".to_owned(), Secret::new(KEY.to_owned()));
+    let (wire, names) = account(&key, KeyView::Plain, Fault::Error).await;
+    assert!(!wire.contains("alice"), "{wire}");
+    let digits = names[0].strip_prefix(r##"["acme","#"##).and_then(|rest| rest.strip_suffix(r#""]"#)).unwrap();
+    assert!(digits.len() == 16 && digits.chars().all(|c| c.is_ascii_hexdigit()), "{names:?}");
+    assert_eq!((names.len(), &names[1]), (2, &names[0]));
 }

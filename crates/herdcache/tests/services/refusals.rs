@@ -75,6 +75,22 @@ async fn a7_a_rejected_load_is_503_with_retry_after() {
     assert_eq!(ask(&products, 1).await.status, 200);
 }
 
+/// A7, A6: a handler that writes past the cache under the gate's limit is refused in the same way.
+#[tokio::test(start_paused = true)]
+async fn a7_a_refused_permit_is_503_with_retry_after() {
+    let gate = Gate::builder(1).queue(0).build().unwrap();
+    let write = || async {
+        let _permit = gate.acquire().await?;
+        Ok::<_, GetError<DbError>>("written")
+    };
+    assert_eq!(write().await.into_response().status(), 200);
+    let _held = gate.acquire().await.unwrap();
+    let refused = write().await.into_response();
+    assert_eq!((refused.status().as_u16(), refused.headers()["retry-after"].to_str().unwrap()), (503, "1"));
+    let error = refused.extensions().get::<GetError<DbError>>();
+    assert!(matches!(error, Some(GetError::Rejected { reason: RejectReason::QueueFull, .. })), "{error:?}");
+}
+
 /// A7: a cache that was shut down is 503 without a time: this process does not come back.
 #[tokio::test(start_paused = true)]
 async fn a7_closed_is_503_without_retry_after() {

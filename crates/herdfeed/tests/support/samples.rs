@@ -178,7 +178,13 @@ fn cache() -> CacheSnapshot {
         gate: "db".into(),
         protection: Some(ProtectionLevel::Process),
         off: vec![Measure::Jitter, Measure::SingleFlight],
-        tuned: TunedNow { stale_ms: 35, stale_if_error_ms: 36, refresh_off: true },
+        tuned: TunedNow {
+            stale_ms: 35,
+            stale_if_error_ms: 36,
+            refresh_off: true,
+            built_stale_ms: Some(44),
+            built_stale_if_error_ms: Some(45),
+        },
         saved: Saved {
             coalesced: 37,
             cooled: 38,

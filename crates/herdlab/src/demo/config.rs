@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use herdfeed::Measure;
 
-use crate::run::TtlMs;
+use crate::run::{TtlMs, whole_ms};
 
 /// The hot key: a ticker that every second reader wants, and nobody may see stale.
 /// Nothing but single-flight and permits stands between it and the origin.
@@ -127,24 +127,19 @@ impl DemoConfig {
     /// Bounds of the pages' values.
     pub(super) fn ttl(&self) -> TtlMs {
         TtlMs {
-            fresh: millis(self.fresh_for),
-            stale: millis(self.stale_for),
-            stale_if_error: millis(self.stale_if_error_for),
+            fresh: whole_ms(self.fresh_for),
+            stale: whole_ms(self.stale_for),
+            stale_if_error: whole_ms(self.stale_if_error_for),
         }
     }
 
     /// Bounds of the hot key's values.
     pub(super) fn hot_ttl(&self) -> TtlMs {
-        TtlMs { fresh: millis(self.ticker_fresh_for), stale: 0, ..self.ttl() }
+        TtlMs { fresh: whole_ms(self.ticker_fresh_for), stale: 0, ..self.ttl() }
     }
 
     /// All keys that may be asked for: the pages and the two hot ones.
     pub(super) fn keys(&self) -> u64 {
         self.pages + 2
     }
-}
-
-/// Whole milliseconds.
-pub(super) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -2,7 +2,6 @@
 
 use herdfeed::{CacheSnapshot, Measure, Outcome};
 
-use super::config::millis;
 use super::engine::choice;
 use super::peaks::RunPeaks;
 use super::{Demo, DemoAccount, DemoConfig};
@@ -10,7 +9,8 @@ use crate::load::LoadFigures;
 use crate::origin::{Origin, Pool};
 use crate::quantiles::Quantiles;
 use crate::run::{
-    Check, Failures, Figures, Ledger, OriginFacts, Run, RunConfig, Setup, StaleFacts, TimeoutsMs, policy, utc,
+    Check, Failures, Figures, Ledger, OriginFacts, Run, RunConfig, Setup, StaleFacts, TimeoutsMs, policy, ratio, utc,
+    whole_ms,
 };
 
 /// Everything that is known of `demo`, which must be at rest.
@@ -49,7 +49,7 @@ fn setup(demo: &Demo) -> Setup {
 fn figures(account: &DemoAccount, cache: &CacheSnapshot, peaks: RunPeaks, waits: Option<Quantiles>) -> Figures {
     let (callers, origin) = (&account.callers, &account.origin);
     Figures {
-        duration_ms: millis(account.elapsed),
+        duration_ms: whole_ms(account.elapsed),
         requests: callers.requests,
         dropped_arrivals: callers.dropped_arrivals,
         outcomes: cache.outcomes.clone(),
@@ -71,6 +71,7 @@ fn figures(account: &DemoAccount, cache: &CacheSnapshot, peaks: RunPeaks, waits:
         rejections: cache.rejections.clone(),
         failures: Failures::of(&cache.origin_results),
         phases: Vec::new(),
+        scene: None,
     }
 }
 
@@ -79,7 +80,7 @@ fn checks(demo: &Demo, ledger: &Ledger<'_>, peaks: RunPeaks) -> Vec<Check> {
     let always_on = |measure| !switches.ever_off().contains(&measure);
     let mut checks = ledger.l1();
     if always_on(Measure::SingleFlight) {
-        checks.push(ledger.l2());
+        checks.push(ledger.l2(0));
     }
     if always_on(Measure::Permits) {
         checks.push(ledger.l3());
@@ -95,9 +96,9 @@ fn settings(config: &DemoConfig) -> RunConfig {
         refresh_permits: config.refresh_permits as u64,
         queue: config.queue as u64,
         timeouts: TimeoutsMs {
-            queue: millis(config.queue_timeout),
-            origin: millis(config.origin_timeout),
-            flight: millis(config.flight_deadline),
+            queue: whole_ms(config.queue_timeout),
+            origin: whole_ms(config.origin_timeout),
+            flight: whole_ms(config.flight_deadline),
             wait: None,
         },
         jitter: config.jitter,
@@ -124,9 +125,4 @@ fn stale(callers: &LoadFigures, cache: &CacheSnapshot) -> StaleFacts {
         age_ms_p99: callers.stale_age.map(|ages| ages.p99),
         age_ms_max: callers.stale_age.map(|_| callers.oldest_stale.as_secs_f64() * 1_000.0),
     }
-}
-
-/// Of nothing there is no part.
-fn ratio(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::load::LoadFigures;
 use crate::origin::OriginCounts;
+use crate::run::{TtlMs, whole_ms};
 
 /// One check of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -24,6 +25,12 @@ pub struct Check {
 }
 
 impl Check {
+    /// Whether it is one of the engine's laws rather than a scenario's own.
+    pub fn is_law(&self) -> bool {
+        self.name.starts_with("law ")
+            || (self.name.starts_with('L') && self.name[1..].starts_with(|c: char| c.is_ascii_digit()))
+    }
+
     /// `measured` must equal `expected`.
     pub fn equal(name: &str, expected: u64, measured: u64) -> Self {
         Self {
@@ -79,14 +86,23 @@ impl Ledger<'_> {
         checks
     }
 
-    /// L2, one flight: the origin never saw two calls of a key at once.
-    pub fn l2(&self) -> Check {
-        Check::at_most("L2 most calls of one key at once", 1, self.origin.peak_of_a_key)
+    /// L2, one flight: the origin never saw two calls of a key at once; with invalidations, `beside` 1, never three.
+    pub fn l2(&self, beside: u64) -> Check {
+        Check::at_most("L2 most calls of one key at once", 1 + beside, self.origin.peak_of_a_key)
     }
 
     /// L3, permits: callers at the origin never exceeded the limit.
     pub fn l3(&self) -> Check {
         Check::at_most("L3 most calls at once", self.gate.limit, self.origin.peak_calling)
+    }
+
+    /// L4, age: nobody was answered with a value beyond its hard TTL, nor beyond its last bound when loads failed.
+    pub fn l4(&self, ttl: TtlMs) -> Vec<Check> {
+        let last = ttl.fresh + ttl.stale.max(ttl.stale_if_error);
+        vec![
+            Check::at_most("L4 oldest stale answer, ms", ttl.fresh + ttl.stale, whole_ms(self.callers.oldest_stale)),
+            Check::at_most("L4 oldest reserve answer, ms", last, whole_ms(self.callers.oldest_reserve)),
+        ]
     }
 
     /// L6, quiescence: nothing runs, so nothing may be left.

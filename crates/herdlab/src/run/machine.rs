@@ -1,5 +1,7 @@
 //! Where a run took place: figures from two machines are not comparable unseen.
 
+use std::fmt;
+
 use serde::Serialize;
 
 /// The machine of a run.
@@ -27,5 +29,11 @@ impl Machine {
             lab: concat!("herdlab ", env!("CARGO_PKG_VERSION")),
             build: if cfg!(debug_assertions) { "debug" } else { "release" },
         }
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}), {} {}, {} processors", self.lab, self.build, self.os, self.arch, self.cores)
     }
 }

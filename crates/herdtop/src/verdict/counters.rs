@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use herdfeed::{Outcome, RejectReason, Severity};
 
-use super::{Finding, Kind, Scene, Standing, cures};
+use super::{Finding, Kind, Scene, Standing, cures, failing};
 use crate::figures::{count, number, percent};
 use crate::model::World;
 use crate::model::window::CacheWindow;
@@ -65,6 +65,8 @@ pub(super) fn refused(scene: &Scene<'_>, base: Finding, told: Option<(String, Re
         Some(reason) => (format!(" {reason}"), cures::rejecting(scene, reason)),
         None => (String::new(), cures::overload(scene)),
     };
+    // Whoever asks too much is not to blame while nothing comes back.
+    let cure = if failing::drought(scene).is_some() { cures::failing(scene) } else { cure };
     let finding =
         base.what(format!("{per_s}/s{reason}"), weight).why("callers are refused to protect the origin").cure(cure);
     scene.by(|pulse| &pulse.refusals, finding)

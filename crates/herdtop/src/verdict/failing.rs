@@ -28,17 +28,23 @@ const DOWN_PART: f64 = 0.5;
 pub(super) fn condition(scene: &Scene<'_>, base: Finding, ratio: f64, calls: u64) -> Finding {
     let base = base.why(why(scene)).cure(cures::failing(scene));
     if let Some(dry) = dry(scene) {
-        return Finding { severity: base.severity.max(hurt(scene)), ..base.what(dry.what(scene), calls) };
+        return Finding { severity: base.severity.max(dry.hurt(scene)), ..base.what(dry.what(scene), calls) };
     }
     let of_ten = format!("{} of {} calls in 10s", percent(ratio), number(calls));
+    let last_failure = scene.pulse().and_then(|pulse| pulse.bad_calls.moved_ago_us(scene.told_us()));
+    let last_failure = last_failure.map(|ago| format!("last failure {} ago", seconds(ago)));
     let Some(results) = scene.lately().map(|lately| lately.origin_results).filter(|results| results.total() > 0) else {
-        return base.what(of_ten, calls);
+        // Nobody has asked since: what was seen last counts.
+        let has_healed = scene.pulse().is_some_and(|pulse| pulse.streak.is_none());
+        return match last_failure.filter(|_| has_healed) {
+            Some(ago) => base.what(ago, 0).eased(),
+            None => base.what(of_ten, calls),
+        };
     };
     let (bad, all) = (bad(&results), results.total());
     let part = bad as f64 / all as f64;
-    let beat = scene.pulse().map(|pulse| pulse.bad_calls);
-    match beat.filter(|_| bad == 0).and_then(|beat| beat.moved_ago_us(scene.told_us())) {
-        Some(ago) => base.what(format!("last failure {} ago", seconds(ago)), 0).eased(),
+    match last_failure.filter(|_| bad == 0) {
+        Some(ago) => base.what(ago, 0).eased(),
         None if bad == 0 => base.what(of_ten, 0).over(None),
         None if part < thresholds::FAILING_RATIO => {
             base.what(format!("healing: {} of {} calls in 2s", percent(part), number(all)), bad).eased()
@@ -49,13 +55,7 @@ pub(super) fn condition(scene: &Scene<'_>, base: Finding, ratio: f64, calls: u64
 
 /// What the counters say where no condition does.
 pub(super) fn judge(scene: &Scene<'_>, found: &[Finding]) -> Option<Finding> {
-    let is_told = |f: &Finding| {
-        let is_mine = f.targets.contains(&scene.target.name);
-        is_mine
-            && ((f.kind == Kind::OriginFailing && f.subject == scene.cache.name)
-                || (f.kind == Kind::OriginDown && f.subject == scene.cache.gate && f.standing == Standing::Holds))
-    };
-    if found.iter().any(is_told) {
+    if is_told(scene, found) {
         return None;
     }
     let finding = |severity| {
@@ -65,7 +65,7 @@ pub(super) fn judge(scene: &Scene<'_>, found: &[Finding]) -> Option<Finding> {
     if let Some(dry) = dry(scene) {
         // Calls of now that fail are trouble also before anybody has noticed.
         let is_past = dry.touches == Touches::Nobody && last_calls(scene).is_none();
-        let severity = if is_past { Severity::Info } else { hurt(scene) };
+        let severity = if is_past { Severity::Info } else { dry.hurt(scene) };
         let since = scene.now.unix_us.saturating_sub(dry.for_us);
         return Some(finding(severity).what(dry.what(scene), dry.for_us).since(since));
     }
@@ -73,6 +73,25 @@ pub(super) fn judge(scene: &Scene<'_>, found: &[Finding]) -> Option<Finding> {
     let part = percent(failed as f64 / calls as f64);
     let what = format!("{part} of {} calls in {}{}", number(calls), seconds(span_us), answered(scene));
     Some(finding(hurt(scene)).what(what, failed))
+}
+
+/// Whether this cache's origin is said to fail already.
+fn is_told(scene: &Scene<'_>, found: &[Finding]) -> bool {
+    let told = |f: &Finding| {
+        (f.kind == Kind::OriginFailing && f.subject == scene.cache.name)
+            || (f.kind == Kind::OriginDown && f.subject == scene.cache.gate && f.standing == Standing::Holds)
+    };
+    found.iter().any(|finding| finding.targets.contains(&scene.target.name) && told(finding))
+}
+
+/// Whether no load succeeds, and that is said already: then everything else about loads is what comes of it.
+pub(super) fn is_dry(scene: &Scene<'_>, found: &[Finding]) -> bool {
+    is_told(scene, found) && dry(scene).is_some_and(|dry| dry.touches == Touches::Requests)
+}
+
+/// That no load succeeds, since when, and what callers get in place of loads; `None` while some do.
+pub(super) fn drought(scene: &Scene<'_>) -> Option<String> {
+    dry(scene).map(|dry| dry.what(scene))
 }
 
 /// Failed calls, all calls, and the span: of the last second or two, if they prove it.
@@ -108,7 +127,21 @@ struct Dry {
 impl Dry {
     fn what(&self, scene: &Scene<'_>) -> String {
         let length = seconds(self.for_us.max(1_000_000));
-        format!("no load has succeeded for {length}{}", answered(scene))
+        let Some(now) = scene.lately().map(|lately| Shielded::of(&lately)) else {
+            return format!("no load has succeeded for {length}");
+        };
+        // A refusal is an error to whoever gets it; while no load succeeds it comes of that, whatever its reason.
+        let word = if now.errors == 0 { "are refused" } else { "get errors" };
+        let old = now.told(now.old, "answered stale");
+        let errors = now.told(now.errors.saturating_add(now.refused), word);
+        format!("no load has succeeded for {length}{old}{errors}")
+    }
+
+    /// Callers who are turned away because no load succeeds are as bad as those who are told of an error.
+    fn hurt(&self, scene: &Scene<'_>) -> Severity {
+        let refused = scene.lately().map_or(0, |lately| Shielded::of(&lately).refused);
+        let is_cause = self.touches == Touches::Requests && refused > 0;
+        if is_cause { Severity::Critical } else { hurt(scene) }
     }
 }
 
@@ -118,10 +151,19 @@ fn dry(scene: &Scene<'_>) -> Option<Dry> {
     let shielded = scene.window().map_or(0.0, |window| Shielded::of(&window).part());
     if let Some(streak) = pulse.streak {
         let lasts_us = told_us.saturating_sub(streak.since_us);
-        let is_asked = shielded >= TOUCHED_PART;
+        // While no load succeeds a refusal comes of that, too. The last seconds show it before ten do.
+        let part = |window: Option<CacheWindow>| window.map_or(0.0, |window| Shielded::of(&window).touched());
+        let is_asked = part(scene.window()).max(part(scene.lately())) >= TOUCHED_PART;
         let is_proved = streak.failed >= STREAK || (lasts_us >= STREAK_US && is_asked);
         let touches = if is_asked { Touches::Requests } else { Touches::Nobody };
-        return is_proved.then_some(Dry { for_us: lasts_us.saturating_add(late_us), touches });
+        // Calls that hang are seen to fail only when they are cut: they brought nothing all the time before.
+        let hung_us = match worst_end(scene) {
+            Some(OriginResult::Timeout) => scene.origin_timeout_us().unwrap_or(0),
+            _ => 0,
+        };
+        let quiet_us = pulse.good_calls.still_us(told_us).max(lasts_us);
+        let for_us = lasts_us.saturating_add(hung_us).min(quiet_us).saturating_add(late_us);
+        return is_proved.then_some(Dry { for_us, touches });
     }
     // Attached while it fails: cooling keeps loads away, and callers are answered in their place.
     let good = pulse.good_calls;
@@ -133,6 +175,10 @@ fn dry(scene: &Scene<'_>) -> Option<Dry> {
 struct Shielded {
     stale: u64,
     errors: u64,
+    /// Refused for whatever reason, also while loads succeed.
+    refused: u64,
+    /// Answered with an older value for whatever reason.
+    old: u64,
     all: u64,
 }
 
@@ -140,7 +186,21 @@ impl Shielded {
     fn of(window: &CacheWindow) -> Self {
         let stale = [StaleReason::Cooling, StaleReason::Error].map(|reason| window.stale_serves[reason]);
         let errors = [Outcome::Failed, Outcome::Cooling].map(|outcome| window.outcomes[outcome]);
-        Self { stale: sum(stale), errors: sum(errors), all: window.outcomes.total() }
+        let refused = window.outcomes[Outcome::Rejected];
+        let old = sum([Outcome::Stale, Outcome::Reserve].map(|outcome| window.outcomes[outcome]));
+        Self { stale: sum(stale), errors: sum(errors), refused, old, all: window.outcomes.total() }
+    }
+
+    /// So many of the requests, as `, 100% answered stale`; empty for none.
+    fn told(&self, count: u64, word: &str) -> String {
+        match count {
+            0 => String::new(),
+            count => format!(", {} {word}", percent(count as f64 / self.all.max(1) as f64)),
+        }
+    }
+
+    fn touched(&self) -> f64 {
+        self.part() + self.refused as f64 / self.all.max(1) as f64
     }
 
     fn part(&self) -> f64 {
@@ -153,11 +213,7 @@ fn answered(scene: &Scene<'_>) -> String {
     let Some(now) = scene.lately().map(|lately| Shielded::of(&lately)) else {
         return String::new();
     };
-    let part = |count: u64, told: &str| match count {
-        0 => String::new(),
-        count => format!(", {} {told}", percent(count as f64 / now.all.max(1) as f64)),
-    };
-    part(now.stale, "answered stale") + &part(now.errors, "get errors")
+    now.told(now.stale, "answered stale") + &now.told(now.errors, "get errors")
 }
 
 fn hurt(scene: &Scene<'_>) -> Severity {

@@ -57,6 +57,10 @@ pub enum Kind {
     Silent,
     /// The cache is young and empty.
     ColdStart,
+    /// Keys are loaded before they are asked for.
+    WarmingUp,
+    /// Settings differ from those that the cache was built with.
+    Tuned,
     /// A process is gone without a goodbye, and another of its service has taken its place.
     Replaced,
     /// A process has started anew.
@@ -100,6 +104,8 @@ impl Kind {
             Self::ProtectionDegraded => "PROTECTION DEGRADED",
             Self::Unreachable => "UNREACHABLE",
             Self::ColdStart => "COLD START",
+            Self::WarmingUp => "WARMING UP",
+            Self::Tuned => "TUNED",
             Self::Silent => "SILENT",
             Self::Replaced => "REPLACED",
             Self::Restarted => "RESTARTED",
@@ -261,7 +267,9 @@ impl Finding {
             | Kind::ProtectionDegraded
             | Kind::Unreachable
             | Kind::Silent
-            | Kind::ColdStart => figures::since(start, now_unix_us),
+            | Kind::ColdStart
+            | Kind::WarmingUp
+            | Kind::Tuned => figures::since(start, now_unix_us),
         }
     }
 

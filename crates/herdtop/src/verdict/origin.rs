@@ -30,13 +30,20 @@ pub(super) fn condition(scene: &Scene<'_>, fact: &Fact, base: &dyn Fn(Kind) -> F
 
 /// The gate's fail-fast is open: it holds until a probe succeeds, so there is nothing to ease.
 fn down(scene: &Scene<'_>, base: Finding, failed: u64, calls: u64) -> Finding {
-    base.what(format!("{} of {} loads failed", number(failed), number(calls)), calls)
-        .why("the gate refuses loads and tests the origin with one probe at a time")
-        .cure(cures::failing(scene))
+    let base =
+        base.why("the gate refuses loads and tests the origin with one probe at a time").cure(cures::failing(scene));
+    // The condition counts a window that reaches back to before the trouble: half of it may have been good.
+    match failing::drought(scene) {
+        Some(drought) => base.what(drought, calls.saturating_add(1)),
+        None => base.what(format!("{} of {} loads failed", number(failed), number(calls)), calls),
+    }
 }
 
 fn slow(scene: &Scene<'_>, base: Finding, p99_us: u64, usual_us: u64) -> Finding {
     let base = base.why("calls take much longer than usual").cure(cures::slow(scene));
+    if asks_nothing(scene) {
+        return base.what(format!("p99 {}, usually {}", micros(p99_us), micros(usual_us)), 0).over(None);
+    }
     let lately = scene.lately().and_then(|lately| lately.origin_call.quantile_us(0.99));
     match lately {
         Some(now_us) if now_us < thresholds::SLOW_FACTOR.saturating_mul(usual_us.max(1_000)) => {
@@ -51,6 +58,9 @@ fn exhausted(scene: &Scene<'_>, base: Finding, wait_us: u64, call_us: u64) -> Fi
         .what(format!("{} of {} a call", micros(wait_us), micros(call_us)), wait_us)
         .why("the origin answers; loads wait for a connection")
         .cure(cures::connections(scene));
+    if asks_nothing(scene) {
+        return finding.over(None);
+    }
     let has_room = |lately: &CacheWindow| {
         let (waits, calls): (&Histogram, &Histogram) = (&lately.connection_wait, &lately.origin_call);
         calls.count > 0 && (waits.sum_us as f64) < thresholds::EXHAUSTED_SHARE * calls.sum_us as f64
@@ -58,9 +68,18 @@ fn exhausted(scene: &Scene<'_>, base: Finding, wait_us: u64, call_us: u64) -> Fi
     if scene.lately().as_ref().is_some_and(has_room) { finding.over(None) } else { finding }
 }
 
+/// Nothing is asked of the origin now: how it would answer is not known, and nobody waits for it.
+fn asks_nothing(scene: &Scene<'_>) -> bool {
+    scene.cache.origin_active == 0 && scene.lately().is_some_and(|lately| lately.origin_results.total() == 0)
+}
+
 /// Calls run and none ends, for much longer than a call takes: the origin hangs. It takes seconds before such calls
 /// time out and anything else shows it.
-pub(super) fn silence(scene: &Scene<'_>) -> Option<Finding> {
+pub(super) fn silence(scene: &Scene<'_>, found: &[Finding]) -> Option<Finding> {
+    // Calls that are cut at their limit end, so that the silence would come and go.
+    if failing::is_dry(scene, found) {
+        return None;
+    }
     let running = scene.cache.origin_active;
     let usual_us = scene.cache.origin_call.quantile_us(0.5);
     let quiet = quiet(scene).filter(|_| running > 0)?;

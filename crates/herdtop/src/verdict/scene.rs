@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use herdfeed::words::ClosedSet;
-use herdfeed::{CacheConfig, CacheSnapshot, GateConfig, GateSnapshot, Measure, MissCause, Stage};
+use herdfeed::{CacheConfig, CacheSnapshot, GateConfig, GateSnapshot, Measure, MissCause, Stage, TunedNow};
 
 use super::Finding;
 use crate::clock::Now;
@@ -73,16 +73,28 @@ impl<'a> Scene<'a> {
         self.target.pulses.cache(&self.cache.name)
     }
 
+    /// What is in force of the settings that may be tuned, if the process says so.
+    pub(super) fn tuned(&self) -> Option<&'a TunedNow> {
+        Some(&self.cache.tuned).filter(|tuned| tuned.built_stale_ms.is_some())
+    }
+
+    /// For how long past freshness values are answered anyway, and while loads fail, in milliseconds. What a process
+    /// said of its settings when it was attached to may have been tuned since.
+    fn past_freshness_ms(&self) -> Option<(u64, u64)> {
+        let tuned = self.tuned().map(|tuned| (tuned.stale_ms, tuned.stale_if_error_ms));
+        tuned.or_else(|| self.config.map(|config| (config.stale_ms, config.stale_if_error_ms)))
+    }
+
     /// Whether stale values may be answered; unknown settings count as no.
     pub(super) fn has_stale_cover(&self) -> bool {
-        self.config.is_some_and(|config| config.stale_ms > 0) && !self.is_off(Measure::Stale)
+        self.past_freshness_ms().is_some_and(|(stale, _)| stale > 0) && !self.is_off(Measure::Stale)
     }
 
     /// For how long past freshness old values are answered while loads fail; `None` when that is not known.
     pub(super) fn error_cover(&self) -> Option<Duration> {
-        let config = self.config?;
+        let (stale, if_error) = self.past_freshness_ms()?;
         let off = self.is_off(Measure::Stale);
-        Some(Duration::from_millis(if off { 0 } else { config.stale_ms.max(config.stale_if_error_ms) }))
+        Some(Duration::from_millis(if off { 0 } else { stale.max(if_error) }))
     }
 
     pub(super) fn limit(&self) -> u64 {

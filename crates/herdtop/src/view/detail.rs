@@ -9,6 +9,7 @@ use super::pages::PageLine;
 use crate::figures::{micros, number, percent, sum, time_of_day};
 use crate::model::{Model, Target};
 use crate::rows::{RowId, events, fleet, flights, keys, outcomes, permits};
+use crate::verdict::tuned;
 
 pub(super) fn lines(model: &Model, ink: &Ink, id: &RowId) -> Vec<PageLine> {
     let plain = ink.palette.plain;
@@ -146,7 +147,29 @@ fn process(model: &Model, target: &Target) -> Vec<String> {
         lines.push(pair("differs in", format!("{drift} ({peers} of its service)")));
     }
     lines.extend(settings(target));
+    lines.extend(running(target));
     lines
+}
+
+/// What has changed since the settings were told, and what warm-ups came to.
+fn running(target: &Target) -> impl Iterator<Item = String> {
+    target.caches().iter().flat_map(|cache| {
+        let changes = tuned(&cache.tuned);
+        let tuned = (!changes.is_empty()).then(|| format!("cache {}: tuned to {}", cache.name, changes.join(", ")));
+        let warmup = &cache.warmup;
+        let warm = (warmup.total > 0).then(|| {
+            let counts = [
+                (warmup.loaded, "loaded"),
+                (warmup.skipped, "skipped"),
+                (warmup.failed, "failed"),
+                (warmup.cancelled, "cancelled"),
+                (warmup.left, "left"),
+            ];
+            let counts = counts.map(|(count, word)| format!("{} {word}", number(count))).join(", ");
+            format!("cache {}: warm-ups of {} keys: {counts}", cache.name, number(warmup.total))
+        });
+        [tuned, warm].into_iter().flatten()
+    })
 }
 
 fn settings(target: &Target) -> Vec<String> {

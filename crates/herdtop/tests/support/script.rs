@@ -11,6 +11,7 @@ use herdfeed::{
 };
 use herdtop::msg::{Feed, TargetId};
 use herdtop::update::{settle, update};
+use herdtop::verdict::{Finding, Kind};
 use herdtop::{Key, Model, Msg, Now};
 
 /// 12:41:07 of some day, and two hours on the monotonic clock.
@@ -234,6 +235,24 @@ pub(crate) fn everyday(snapshot: &mut Snapshot) {
     for _ in 0..10 {
         gate.wait.record_us(90);
     }
+}
+
+/// One process that has run for twelve seconds.
+pub(crate) fn one() -> Script {
+    let mut script = Script::new();
+    script.attach("api", 101);
+    script.pass(48, everyday);
+    script
+}
+
+/// What is found of this kind.
+pub(crate) fn of(script: &Script, kind: Kind) -> Option<Finding> {
+    script.model.findings.iter().find(|finding| finding.kind == kind).cloned()
+}
+
+/// Everything that is found, the most severe first.
+pub(crate) fn told(script: &Script) -> Vec<(Kind, Severity)> {
+    script.model.findings.iter().map(|finding| (finding.kind, finding.severity)).collect()
 }
 
 /// Nothing is wrong.

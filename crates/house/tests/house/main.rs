@@ -7,6 +7,8 @@ mod arrows;
 mod budget;
 mod hygiene;
 mod manifests;
+mod primitives;
+mod proof;
 mod readme;
 mod rooms;
 mod rules;

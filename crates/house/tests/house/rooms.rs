@@ -141,7 +141,7 @@ fn clock_complaints(part: &str, source: &str) -> Vec<String> {
 }
 
 /// The complaints of one check over all files of the engine that are not tests.
-fn over_the_engine(check: impl Fn(&str, &str) -> Vec<String>) -> Vec<String> {
+pub(crate) fn over_the_engine(check: impl Fn(&str, &str) -> Vec<String>) -> Vec<String> {
     let mut complaints = Vec::new();
     for file in tree::rust_files() {
         let part = file.path.strip_prefix("crates/herdcache/src/").filter(|part| !part.ends_with("tests.rs"));

@@ -62,6 +62,18 @@ fn named(source: &str) -> BTreeSet<String> {
     found
 }
 
+/// The names of the tests of one source file.
+pub(crate) fn test_names(source: &str) -> Vec<String> {
+    let tokens = tokens(source);
+    (0..tokens.len()).filter_map(|at| Some(tokens[test_name(&tokens, at)?].text.to_owned())).collect()
+}
+
+/// The ids of the laws.
+pub(crate) fn laws() -> Vec<String> {
+    let page = tree::read(PAGE).unwrap_or_default();
+    listed(&page).into_iter().map(|rule| rule.id).filter(|id| id.starts_with('L')).collect()
+}
+
 /// Position of a test's name, when its attribute begins at `at`.
 fn test_name(tokens: &[Token<'_>], at: usize) -> Option<usize> {
     let begins = |at: usize| tokens[at].is("#") && tokens.get(at + 1).is_some_and(|token| token.is("["));

@@ -7,21 +7,22 @@
 use std::sync::Arc;
 
 use herdfeed::{FlightEnd, SharedOperation};
-use tokio::runtime::Handle;
 
 use super::{Batch, BatchEnd, Led, serve, shielded};
 use crate::clock;
+use crate::core::aboard::{Aboard, Bound};
 use crate::core::fly::{Pass, Pilot};
 use crate::core::post::together;
 use crate::core::share::{Look, Next};
 use crate::error::Failure;
 use crate::key::Key;
-use crate::origin::call::{self, Call, Errands, Part, Ticket};
+use crate::origin::call::{self, Call, Part, Ticket};
 use crate::origin::{AnyOrigin, BatchFuture};
 use crate::runtime;
 use crate::shared::link::Fault;
 use crate::shared::{Reading, SharedKey};
 use crate::store::Store;
+use crate::sync::runtime::Handle;
 
 type Origin<K, V, E> = Arc<dyn AnyOrigin<K, V, E>>;
 
@@ -83,7 +84,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// A flight goes on by itself.
     fn alone(&self, pilot: Pilot<K, V, E, S>, next: Next) {
         let origin = Arc::clone(&self.origin);
-        pilot.spawn_with(|cx| origin.start(cx), move |pilot, load| pilot.fly_shared(None, load, next));
+        pilot.spawn_with(
+            |cx| origin.start(cx),
+            move |pilot, load| Pilot::fly_shared(Bound { load, ticket: None, pilot }, next),
+        );
     }
 
     /// One read of all keys that may be asked for; where each flight goes from there.
@@ -144,7 +148,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             }
         }
         // The call is about the keys that are left.
-        let Some(batch) = Batch::join(mine, self.above) else { return };
+        let Some(batch) = Batch::join(mine, self.above) else { return ticket.unused() };
         batch.fly(ticket, &self.origin).await;
     }
 }
@@ -153,9 +157,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// The flights that make one call from here on; `None` if there are none.
     fn join(mut pilots: Vec<Pilot<K, V, E, S>>, above: Option<Arc<Call>>) -> Option<Self> {
         let core = Arc::clone(&pilots.first()?.core);
-        let errands = pilots.iter().map(|pilot| core.errand(pilot.flight.hash)).collect();
         let deadline = pilots.iter().map(|pilot| pilot.flight.deadline).min()?;
-        let call = Call::new(Errands::Many(errands), core.gate.address(), &core.account, deadline, above);
+        let call = Call::new(core.gate.address(), &core.account, deadline, above);
         for pilot in &mut pilots {
             pilot.call_by(&call);
         }
@@ -179,7 +182,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let flights: Vec<_> = self.flights().cloned().collect();
         self.core.watch_all(&flights, &Handle::current());
         drop(flights);
-        self.fly_on(part, load).await;
+        Self::fly_on(Aboard { load, part, pilot: self }).await;
     }
 
     /// The call has ended; the tier is told before the callers are.

@@ -31,10 +31,42 @@ fn circuit(gate: &Gate) -> CircuitState {
     gate.snapshot().circuit.unwrap()
 }
 
+/// Loads that ran into their limit.
+fn time_out(loads: &[Permit]) {
+    for load in loads {
+        load.report().unwrap().load_ended(OriginResult::Timeout);
+    }
+}
+
 /// Kinds of what was told of a gate.
 fn told(gate: &Gate) -> Vec<(Severity, Fact)> {
     let (events, _) = events::ring().read(0, events::RING);
     events.iter().filter(|event| event.subject == gate.name()).map(|e| (e.severity, e.fact.clone())).collect()
+}
+
+/// G5: failures in a row over a tenth of the window open it, whatever went well before; the same in one moment is a
+/// glitch, and one success begins the row anew.
+#[tokio::test(start_paused = true)]
+async fn g5_opens_when_nothing_succeeds_any_more() {
+    let gate = gate("g5-row");
+    for _ in 0..1_000 {
+        load(&gate, OriginResult::Value);
+    }
+    // Connections are cut: many fail at once.
+    for _ in 0..50 {
+        load(&gate, OriginResult::Error);
+    }
+    assert_eq!(circuit(&gate), CircuitState::Closed);
+    advance(ms(900)).await;
+    load(&gate, OriginResult::Value);
+    for _ in 0..3 {
+        advance(ms(400)).await;
+        load(&gate, OriginResult::Timeout);
+    }
+    // 1.2 s without a success, but one failure too few.
+    assert_eq!(circuit(&gate), CircuitState::Closed);
+    load(&gate, OriginResult::Timeout);
+    assert_eq!(circuit(&gate), CircuitState::Open);
 }
 
 /// G5: half of at least so many; then nobody but one probe each second; a bad probe changes nothing, a good one all.
@@ -90,9 +122,7 @@ async fn g5_who_waits_is_sent_away() {
         async move { gate.acquire().await.map(drop) }
     });
     sleep(ms(10)).await;
-    for permit in &held {
-        permit.report().unwrap().load_ended(OriginResult::Timeout);
-    }
+    time_out(&held);
     assert_eq!(circuit(&gate), CircuitState::Open);
     let refused = waiting.await.unwrap().unwrap_err();
     assert_eq!((refused.reason, refused.retry_in), (RejectReason::OriginDown, ms(1_000)));
@@ -115,9 +145,7 @@ async fn g5_late_news_of_an_outage_do_not_reopen() {
     (0..4).for_each(|_| load(&gate, OriginResult::Error));
     advance(ms(1_000)).await;
     load(&gate, OriginResult::Value);
-    for permit in &hanging {
-        permit.report().unwrap().load_ended(OriginResult::Timeout);
-    }
+    time_out(&hanging);
     assert_eq!(circuit(&gate), CircuitState::Closed);
 }
 
@@ -157,6 +185,58 @@ async fn g5_queries_that_bypass_the_cache_take_part() {
         drop(gate.acquire().await.unwrap());
     }
     assert_eq!(circuit(&gate), CircuitState::Closed, "ten seconds with probes and without a failure");
+}
+
+/// G5: a probe that its callers gave up, or that was never needed, is no probe any more.
+#[tokio::test(start_paused = true)]
+async fn g5_a_probe_that_comes_to_nothing_is_back() {
+    let gate = gate("g5-given-up");
+    (0..4).for_each(|_| load(&gate, OriginResult::Error));
+    advance(ms(1_000)).await;
+    load(&gate, OriginResult::Abandoned);
+    assert_eq!((circuit(&gate), enter(&gate).err()), (CircuitState::Open, Some(RejectReason::OriginDown)));
+    advance(ms(1_000)).await;
+    gate.enter_background(PermitClass::Refresh).unwrap().unused();
+    assert_eq!(circuit(&gate), CircuitState::Open);
+    load(&gate, OriginResult::Value);
+    assert_eq!(circuit(&gate), CircuitState::Closed, "the next who came was the probe");
+}
+
+/// G5: a gate of few permits gives an origin up that takes half of it for a whole window, and not for less.
+#[tokio::test(start_paused = true)]
+async fn g5_time_lost_counts_where_loads_are_few() {
+    // (permits, for each failed load how long it took; whether that is enough)
+    let table: [(usize, &[u64], CircuitState); 9] = [
+        (1, &[5_000], CircuitState::Closed),
+        (1, &[5_000, 5_000], CircuitState::Open),
+        (1, &[4_900, 4_900], CircuitState::Open),
+        (1, &[12_000], CircuitState::Open),
+        (2, &[5_000, 5_000], CircuitState::Open),
+        (2, &[12_000], CircuitState::Open),
+        (4, &[5_000; 3], CircuitState::Closed),
+        (4, &[5_000; 4], CircuitState::Open),
+        (4, &[60_000], CircuitState::Closed),
+    ];
+    for (permits, took, expected) in table {
+        let gate = Gate::builder(permits).name("g5-few").build().unwrap();
+        for round in took.chunks(permits) {
+            let loads: Vec<_> = round.iter().map(|_| enter(&gate).unwrap()).collect();
+            advance(ms(round[0])).await;
+            time_out(&loads);
+        }
+        assert_eq!(circuit(&gate), expected, "{permits} permits, {took:?}");
+    }
+    // The ratio holds all the same: as many good ones, and it serves most.
+    let gate = Gate::builder(4).name("g5-some").build().unwrap();
+    let hanging: Vec<_> = (0..4).map(|_| enter(&gate).unwrap()).collect();
+    advance(ms(5_000)).await;
+    time_out(&hanging[..2]);
+    drop(hanging);
+    (0..5).for_each(|_| load(&gate, OriginResult::Value));
+    let hanging: Vec<_> = (0..2).map(|_| enter(&gate).unwrap()).collect();
+    advance(ms(5_000)).await;
+    time_out(&hanging);
+    assert_eq!(circuit(&gate), CircuitState::Closed, "4 of 9");
 }
 
 /// G5: it can be left out, and bad settings are told.

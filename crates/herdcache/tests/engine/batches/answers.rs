@@ -1,6 +1,8 @@
 //! What each key of a batch is answered, and how it stands in the account.
 
-use herdcache::herdfeed::{FlightEnd, FlightRole, FlightTrigger, OriginResult, RefreshResult, StaleReason};
+use herdcache::herdfeed::{
+    DiscardReason, FlightEnd, FlightRole, FlightTrigger, OriginResult, RefreshResult, StaleReason,
+};
 use herdcache::{Failure, Gate, GetError, Loaded, Outcome, Ttl};
 
 use super::{all, ask_many, book, books, outcomes, over, settings, timed, values};
@@ -70,7 +72,7 @@ async fn b1_without_a_batch_call_each_key_is_a_load() {
     assert_eq!((snapshot.flight_starts[FlightTrigger::Batch], snapshot.origin_calls), (3, 3));
 }
 
-/// B1: a key that the reply leaves out has failed and cools; what nobody asked for, or comes twice, is ignored.
+/// B1: a key that the reply leaves out has failed and cools; what nobody asked for, or comes twice, is left over and told.
 #[tokio::test(start_paused = true)]
 async fn b1_the_reply_is_taken_key_by_key() {
     let (books, seen) = books("reply", |_| {
@@ -91,6 +93,7 @@ async fn b1_the_reply_is_taken_key_by_key() {
     let snapshot = books.snapshot();
     assert_quiet(&snapshot);
     assert_eq!(snapshot.origin_results[OriginResult::Value], 1);
+    assert_eq!((snapshot.discards[DiscardReason::NotAsked], snapshot.discards.total()), (2, 2));
     assert_eq!([FlightEnd::Loaded, FlightEnd::Absent, FlightEnd::Failed].map(|end| snapshot.flights[end]), [1, 1, 1]);
 }
 

@@ -7,18 +7,19 @@ use std::ops::Range;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use herdcache::Loaded;
+use herdcache::{LoadContext, Loaded};
 use tokio::time::Sleep;
 
 use super::generate::KEYS;
 use super::history::{End, Leave, Script};
-use super::load::{Down, Key, Row, begin_all, end, loaded, panic_as};
-use super::world::{Came, Shared, State};
+use super::load::{Down, Key, Row, answer, begin_all, end, end_with, offered, panic_as};
+use super::world::{Came, Shared};
 
 /// One batch call.
 pub(super) struct Batch {
     world: Shared,
-    keys: Vec<Key>,
+    /// Each with the row of the value that it may confirm.
+    keys: Vec<(Key, Option<usize>)>,
     scripts: Vec<Script>,
     /// Their places in the record, once it has begun.
     births: Option<Range<usize>>,
@@ -26,9 +27,10 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    pub(super) fn new(world: &Shared, keys: Vec<Key>) -> Self {
+    pub(super) fn new(world: &Shared, contexts: &[LoadContext<Key, Row>]) -> Self {
+        let keys: Vec<_> = contexts.iter().map(|cx| (*cx.key(), offered(world, cx))).collect();
         let asks = world.lock();
-        let scripts = keys.iter().map(|key| asks.asks[key.tag].script).collect();
+        let scripts = keys.iter().map(|(key, _)| asks.asks[key.tag].script).collect();
         drop(asks);
         Self { world: world.clone(), keys, scripts, births: None, sleep: None }
     }
@@ -38,13 +40,14 @@ impl Batch {
         let nonsense = Row { key: u64::MAX, birth: usize::MAX };
         let mut reply = vec![(Key { number: KEYS + 50, tag: 0 }, Loaded::value(nonsense))];
         let parts = self.keys.iter().zip(&self.scripts).zip(births.clone());
-        for ((key, script), birth) in parts.rev() {
-            let End::Gives(made, terms) = script.end else {
+        for (((key, offered), script), birth) in parts.rev() {
+            let (End::Gives(..) | End::Confirms(..) | End::Blocks(_)) = script.end else {
                 end(&self.world, birth, Came::LeftOut);
                 continue;
             };
-            end(&self.world, birth, made.into());
-            reply.push((*key, loaded(made, terms, Row { key: key.number, birth })));
+            let (came, loaded) = answer(script.end, *offered, Row { key: key.number, birth });
+            end_with(&self.world, birth, came, *offered);
+            reply.push((*key, loaded));
             reply.push((*key, Loaded::value(nonsense)));
         }
         reply
@@ -63,10 +66,10 @@ impl Future for Batch {
             ready!(sleep.as_mut().poll(cx));
         }
         match script.end {
-            End::Gives(..) => Poll::Ready(Ok(this.reply(&births))),
+            End::Gives(..) | End::Confirms(..) | End::Blocks(_) => Poll::Ready(Ok(this.reply(&births))),
             End::Fails => {
                 births.clone().for_each(|birth| end(&this.world, birth, Came::Error));
-                Poll::Ready(Err(Down(Row { key: this.keys[0].number, birth: births.start })))
+                Poll::Ready(Err(Down(Row { key: this.keys[0].0.number, birth: births.start })))
             }
             End::PanicsWhenPolled | End::PanicsWhenMade => {
                 births.clone().for_each(|birth| end(&this.world, birth, Came::Panic));
@@ -82,8 +85,9 @@ impl Drop for Batch {
         let Some(births) = self.births.clone() else { return };
         let panics = self.scripts[0].leave == Leave::Panics && !std::thread::panicking();
         let mut world = self.world.lock();
-        for birth in &mut world.births[births.clone()] {
-            birth.state = State::Over;
+        for place in births.clone() {
+            world.part_over(place);
+            let birth = &mut world.births[place];
             if panics && birth.ended.is_some() {
                 // What it had brought is lost in the panic.
                 birth.came = Came::Panic;

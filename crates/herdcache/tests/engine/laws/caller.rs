@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use herdcache::{Got, Outcome};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use super::load::{Down, Row};
 
@@ -18,6 +19,8 @@ pub(super) type Asking = Pin<Box<dyn Future<Output = Vec<Got<Row, Down>>>>>;
 pub(super) struct Caller {
     /// One for each key.
     pub(super) asks: Vec<Ask>,
+    /// When it last looked.
+    pub(super) polled: Instant,
     asking: Asking,
     bell: Arc<Bell>,
 }
@@ -31,22 +34,43 @@ pub(super) struct Ask {
     pub(super) before: Option<Outcome>,
 }
 
-/// A caller's waker.
-struct Bell {
+/// The waker of what is polled by hand.
+pub(super) struct Bell {
     rung: AtomicBool,
     told: Arc<Notify>,
 }
 
 impl Wake for Bell {
     fn wake(self: Arc<Self>) {
+        self.ring();
+    }
+}
+
+impl Bell {
+    pub(super) fn new(told: &Arc<Notify>) -> Arc<Self> {
+        Arc::new(Self { rung: AtomicBool::new(false), told: Arc::clone(told) })
+    }
+
+    pub(super) fn ring(&self) {
         self.rung.store(true, Relaxed);
         self.told.notify_one();
+    }
+
+    /// Whether it was rung since the last poll.
+    pub(super) fn is_rung(&self) -> bool {
+        self.rung.load(Relaxed)
+    }
+
+    pub(super) fn poll<T>(self: &Arc<Self>, asking: Pin<&mut (dyn Future<Output = T> + '_)>) -> Poll<T> {
+        self.rung.store(false, Relaxed);
+        let waker = Waker::from(Arc::clone(self));
+        asking.poll(&mut Context::from_waker(&waker))
     }
 }
 
 impl Caller {
     pub(super) fn new(asks: Vec<Ask>, asking: Asking, told: &Arc<Notify>) -> Self {
-        Self { asks, asking, bell: Arc::new(Bell { rung: AtomicBool::new(false), told: Arc::clone(told) }) }
+        Self { asks, polled: Instant::now(), asking, bell: Bell::new(told) }
     }
 
     /// Whether it asked for several keys at once.
@@ -56,12 +80,11 @@ impl Caller {
 
     /// Whether it was woken since its last poll.
     pub(super) fn is_woken(&self) -> bool {
-        self.bell.rung.load(Relaxed)
+        self.bell.is_rung()
     }
 
     pub(super) fn poll(&mut self) -> Poll<Vec<Got<Row, Down>>> {
-        self.bell.rung.store(false, Relaxed);
-        let waker = Waker::from(Arc::clone(&self.bell));
-        self.asking.as_mut().poll(&mut Context::from_waker(&waker))
+        self.polled = Instant::now();
+        self.bell.poll(self.asking.as_mut())
     }
 }

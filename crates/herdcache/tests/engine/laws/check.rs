@@ -6,12 +6,14 @@ use herdcache::herdfeed::{
     CacheSnapshot, DiscardReason, FlightRole, FlightTrigger, GateSnapshot, Measure, OriginResult, Outcome,
 };
 
+use super::reached::Seen;
 use super::world::{Birth, Came, Changed, World};
 
 /// What the engine says of itself.
 pub(super) struct Account {
     pub(super) cache: CacheSnapshot,
     pub(super) gate: GateSnapshot,
+    pub(super) seen: Seen,
 }
 
 /// Law `what`, unless `mine` and `theirs` agree.
@@ -48,12 +50,16 @@ pub(super) fn always(world: &World, account: &Account, pending: Pending) -> Resu
 
 /// L1: every request stands under one outcome, the one that its caller saw.
 fn ledger(world: &World, cache: &CacheSnapshot, pending: Pending) -> Result<(), String> {
-    same("L1 begun", &(world.asks.len() as u64), &cache.begun)?;
+    // B1: a batch looks keys up when there is room for their loads, and no more once it was dropped.
+    at_most("L1 begun", cache.begun, world.requests)?;
+    let unasked = world.requests - cache.begun;
+    at_most("B1 keys that were not looked up", unasked, pending.of_batches + world.untold)?;
     // A batch answers at its end; its requests end one by one.
     at_most("L1 active", cache.active, pending.total())?;
     at_most("L1 callers of one key", pending.singles, cache.active)?;
     same("L1 waiting", &cache.active, &cache.waiting)?;
-    let unseen = world.untold + pending.total() - cache.active;
+    at_most("L1 ended and not told", cache.active + unasked, world.untold + pending.total())?;
+    let unseen = world.untold + pending.total() - cache.active - unasked;
     if unseen == 0 {
         same("L1 outcomes", &world.outcomes, &cache.outcomes)?;
     }
@@ -64,7 +70,9 @@ fn ledger(world: &World, cache: &CacheSnapshot, pending: Pending) -> Result<(), 
     at_most("L1 misses", world.misses, cache.misses.total())?;
     let misses = world.misses + world.perhaps_misses + world.untold + pending.of_batches;
     at_most("L1 misses", cache.misses.total(), misses)?;
-    same("A6 invalidations", &world.invalidations(), &cache.invalidations)?;
+    let (least, perhaps) = world.invalidated;
+    at_most("A6, W2 invalidations", cache.invalidations, least + perhaps)?;
+    at_most("A6, W2 invalidations", least, cache.invalidations)?;
     let old = cache.outcomes[Outcome::Stale] + cache.outcomes[Outcome::Reserve];
     same("L1 stale serves", &old, &cache.stale_serves.total())?;
     same("run-time checks of the laws", &0, &cache.law_violations)
@@ -92,6 +100,7 @@ fn caps(world: &World, account: &Account) -> Result<(), String> {
     at_most("L7, N1 negative entries", cache.negatives, cache.negative_capacity)?;
     at_most("L7 queue", gate.pending, setup.queue as u64)?;
     at_most("L3 permits", gate.used(), setup.permits as u64)?;
+    at_most("L3 permits of queries", world.outside.held as u64, gate.used())?;
     same("L3 run-time check", &0, &gate.law_violations)
 }
 
@@ -104,27 +113,42 @@ pub(super) fn quiet(world: &World, account: &Account) -> Result<(), String> {
     same("L6 running loads", &0, &world.running().count())?;
     same("L1 ends", &cache.flight_starts.total(), &cache.flights.total())?;
     same("L1 results", &cache.origin_calls, &cache.origin_results.total())?;
-    // One call is told by one word: a batch that brought any value, by that.
-    let calls = World::calls(brought(world));
-    let values = World::calls(brought(world).filter(|birth| birth.came == Came::Value));
-    same("L1 calls that brought a value", &(values as u64), &cache.origin_results[OriginResult::Value])?;
-    let absences = (calls - values) as u64;
-    same("L1 calls that brought an absence", &absences, &cache.origin_results[OriginResult::Absent])?;
+    // One call is told by one word: of what a batch brought, a value first, then a confirmation.
+    let calls = |came: &[Came]| {
+        let births = world.births.iter().filter(|birth| birth.opener.is_some() && came.contains(&birth.came));
+        World::calls(births) as u64
+    };
+    let values = calls(&[Came::Value]);
+    let confirmed = calls(&[Came::Value, Came::Confirmation, Came::Nonsense]);
+    let all = calls(&[Came::Value, Came::Confirmation, Came::Nonsense, Came::Absence]);
+    let mine = [values, confirmed - values, all - confirmed];
+    let results = &cache.origin_results;
+    let theirs = [OriginResult::Value, OriginResult::NotModified, OriginResult::Absent].map(|word| results[word]);
+    same("L1 calls that brought a value, a confirmation, an absence", &mine, &theirs)?;
     discards(world, cache)
 }
 
 /// W1: every load that a change overtook is counted as discarded, under what overtook it first.
 fn discards(world: &World, cache: &CacheSnapshot) -> Result<(), String> {
     let overtaken = |by: Changed| {
-        let loads = brought(world).filter_map(|birth| Some((birth, birth.ended?.0)));
-        let doomed = loads.filter(|(birth, ended)| world.change_between(birth.key, birth.began, *ended) == Some(by));
-        doomed.count() as u64
+        let doomed = |birth: &&Birth| {
+            let ended = birth.ended.map_or(0, |(seq, _)| seq);
+            let by_name = world.change_between(birth.key, birth.began, ended) == Some(by);
+            // A tag is looked at where no change of the key has decided already.
+            let by_tag = by == Changed::Invalidated && world.cut_between(birth, birth.began, ended);
+            by_name || (by_tag && world.change_between(birth.key, birth.began, ended).is_none())
+        };
+        brought(world).filter(doomed).count() as u64
     };
     let mine = [overtaken(Changed::Invalidated), overtaken(Changed::Written)];
     let theirs = [cache.discards[DiscardReason::Invalidated], cache.discards[DiscardReason::NewerWrite]];
-    // A change before the load began dooms a flight in the queue and none that is held back (L2). And without
-    // single-flight, loads overtake each other.
-    let unsure = brought(world).any(|birth| world.doomed(birth, birth.began).is_some());
+    // A change before the load began dooms a flight in the queue and none that is held back (L2). A change that is not
+    // certain may have doomed it. And without single-flight, loads overtake each other.
+    let unsure = brought(world).any(|birth| {
+        let (opened, ended) = (world.opened(birth), birth.ended.map_or(0, |(seq, _)| seq));
+        let early = world.doomed(birth, birth.began).is_some() || world.cut_between(birth, opened, birth.began);
+        early || world.perhaps_between(birth.key, opened, ended)
+    });
     if unsure || world.ever_off.contains(&Measure::SingleFlight) {
         return at_most("W1 discarded", mine.iter().sum(), theirs.iter().sum());
     }
@@ -133,6 +157,5 @@ fn discards(world: &World, cache: &CacheSnapshot) -> Result<(), String> {
 
 /// Loads that brought an answer.
 fn brought(world: &World) -> impl Iterator<Item = &Birth> {
-    let answers = world.births.iter().filter(|birth| matches!(birth.came, Came::Value | Came::Absence));
-    answers.filter(|birth| birth.opener.is_some())
+    world.births.iter().filter(|birth| birth.came.is_answer() && birth.opener.is_some())
 }

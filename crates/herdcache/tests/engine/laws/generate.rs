@@ -6,7 +6,8 @@ use fastrand::Rng;
 use herdcache::herdfeed::{ClosedSet, Measure};
 use herdcache::{Switch, WhenUnwatched};
 
-use super::history::{By, End, History, Keep, Leave, Made, Polled, Script, Setup, Step, Terms};
+use super::history::{By, End, Fallback, History, Keep, Leave, Made, Polled, Script, Setup, Step, Terms};
+use super::wide;
 use crate::support::ms;
 
 /// Keys that steps name.
@@ -15,9 +16,12 @@ pub(super) const KEYS: u64 = 4;
 /// Seeds from here on are histories that are tuned too. Below it, what a seed means stays as it was.
 pub(super) const TUNED: u64 = 1 << 32;
 
+/// Seeds from here on are histories in which everything may happen: see `wide.rs`.
+pub(super) const WIDE: u64 = 1 << 33;
+
 /// What kind of origin a history has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mood {
+pub(super) enum Mood {
     Usual,
     /// Half of its loads never end, and there is one permit: queues and deadlines are reached.
     Slow,
@@ -25,6 +29,9 @@ enum Mood {
 
 /// The history of a seed; always the same.
 pub(super) fn history(seed: u64) -> History {
+    if seed >= WIDE {
+        return wide::history(seed);
+    }
     // Neighbouring seeds shall have nothing in common.
     let mut rng = Rng::with_seed(seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let rng = &mut rng;
@@ -87,19 +94,19 @@ fn batches(seed: u64, keys: u64, mood: Mood, steps: &mut [Step]) {
     }
 }
 
-fn of<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
+pub(super) fn of<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
     choices[rng.usize(..choices.len())]
 }
 
-fn one_in(rng: &mut Rng, n: u32) -> bool {
+pub(super) fn one_in(rng: &mut Rng, n: u32) -> bool {
     rng.u32(..n) == 0
 }
 
-fn maybe(rng: &mut Rng, n: u32, choices: &[Duration]) -> Option<Duration> {
+pub(super) fn maybe(rng: &mut Rng, n: u32, choices: &[Duration]) -> Option<Duration> {
     one_in(rng, n).then(|| of(rng, choices))
 }
 
-fn setup(rng: &mut Rng) -> Setup {
+pub(super) fn setup(rng: &mut Rng) -> Setup {
     // What came later has dice of its own, so that a seed keeps the rest of its history.
     let extra = &mut Rng::with_seed(!rng.get_seed());
     let permits = rng.usize(1..=3);
@@ -130,6 +137,7 @@ fn setup(rng: &mut Rng) -> Setup {
         off: off(rng),
         when_unwatched: WhenUnwatched::Finish,
         tunable: None,
+        fallback: Fallback::None,
     }
 }
 
@@ -164,7 +172,7 @@ fn ask(rng: &mut Rng, key: u64, mood: Mood) -> Step {
     Step::Ask { by: of(rng, &[By::Get, By::GetWith]), key, wait, load: script(rng, mood) }
 }
 
-fn script(rng: &mut Rng, mood: Mood) -> Script {
+pub(super) fn script(rng: &mut Rng, mood: Mood) -> Script {
     let after = match rng.u32(..5) {
         0 => None,
         _ => Some(of(rng, &[ms(1), ms(5), ms(10), ms(20), ms(30), ms(50), ms(90), ms(300)])),
@@ -182,10 +190,11 @@ fn script(rng: &mut Rng, mood: Mood) -> Script {
     Script { after, end, leave }
 }
 
-fn terms(rng: &mut Rng) -> Terms {
+pub(super) fn terms(rng: &mut Rng) -> Terms {
     Terms {
         fresh_for: maybe(rng, 6, &[ms(0), ms(5), ms(100)]),
         stale_for: maybe(rng, 6, &[ms(0), ms(30), ms(300)]),
         keep: if one_in(rng, 7) { Keep::DoNotStore } else { Keep::Store },
+        ..Terms::PLAIN
     }
 }

@@ -1,0 +1,221 @@
+//! The command line: which scenarios under which policies, carried out to an exit code.
+//!
+//! 0 every check passed, 1 one failed or a file could not be written, 2 usage.
+
+mod batch;
+mod compare;
+mod text;
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::html;
+use crate::policy::Policy;
+use crate::run::{Document, Run};
+use crate::scenario::{Scenario, builtin, builtins};
+use batch::Job;
+
+/// A check failed, or something could not be done.
+const FAILED: u8 = 1;
+/// What was asked for makes no sense.
+const USAGE: u8 = 2;
+
+/// Proves by scenario, in virtual time, what each countermeasure against cache stampedes does.
+///
+/// The real engine runs against a modelled database that counts its calls itself; the same seed
+/// gives the same run. A scenario is a TOML file; those that come with the lab are listed by `list`.
+#[derive(Debug, Parser)]
+#[command(name = "herdlab", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the scenarios that come with the lab
+    List,
+    /// Run scenarios and check what comes out; ends with code 1 when a check fails
+    Run(RunArgs),
+    /// Run scenarios under every policy and print one table
+    Compare(CompareArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct RunArgs {
+    /// Names of scenarios, paths of TOML files, or `all`
+    #[arg(required = true, value_name = "SCENARIO")]
+    scenarios: Vec<String>,
+    /// Policies instead of the scenario's own: names separated by commas, or `all`
+    #[arg(long, value_name = "POLICY,…", value_delimiter = ',')]
+    policy: Vec<String>,
+    #[command(flatten)]
+    common: Common,
+    /// Write every run as JSON; `-` is the standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write a page with plots
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+struct CompareArgs {
+    /// Names of scenarios or paths of TOML files; all of them if none is named
+    #[arg(value_name = "SCENARIO")]
+    scenarios: Vec<String>,
+    #[command(flatten)]
+    common: Common,
+    /// Write a page with plots
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+struct Common {
+    /// Decides everything that is left to chance
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Runs at a time; as many as there are processors if left out
+    #[arg(long, value_name = "N")]
+    jobs: Option<usize>,
+}
+
+/// What ends a command early, for a person.
+struct Stopped {
+    code: u8,
+    why: String,
+}
+
+impl Stopped {
+    fn usage(why: &dyn fmt::Display) -> Self {
+        Self { code: USAGE, why: why.to_string() }
+    }
+
+    fn failed(why: &dyn fmt::Display) -> Self {
+        Self { code: FAILED, why: why.to_string() }
+    }
+}
+
+/// Runs the program.
+pub fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::List => list(),
+        Command::Run(args) => run(&args),
+        Command::Compare(args) => compare(&args),
+    };
+    match done {
+        Ok(code) => ExitCode::from(code),
+        Err(Stopped { code, why }) => {
+            let _ = writeln!(io::stderr(), "herdlab: {why}");
+            ExitCode::from(code)
+        }
+    }
+}
+
+fn list() -> Result<u8, Stopped> {
+    print(&text::list(&builtins().map_err(|error| Stopped::failed(&error))?))
+}
+
+fn run(args: &RunArgs) -> Result<u8, Stopped> {
+    let scenarios = scenarios(&args.scenarios)?;
+    let mut jobs = Vec::new();
+    for scenario in &scenarios {
+        for policy in policies(scenario, &args.policy)? {
+            jobs.push(Job { scenario, policy, seed: args.common.seed });
+        }
+    }
+    let runs = batch::play_all(&jobs, args.common.jobs).map_err(|error| Stopped::failed(&error))?;
+    let code = if runs.iter().all(|run| run.pass) { 0 } else { FAILED };
+    // Where JSON goes to the standard output, what is for people goes elsewhere.
+    if args.json.as_deref() == Some(Path::new("-")) {
+        let _ = io::stderr().write_all(text::verdicts(&runs).as_bytes());
+    } else {
+        print(&text::verdicts(&runs))?;
+    }
+    write_files(runs, args.json.as_deref(), args.html.as_deref())?;
+    Ok(code)
+}
+
+fn compare(args: &CompareArgs) -> Result<u8, Stopped> {
+    let scenarios = if args.scenarios.is_empty() { scenarios(&["all".into()])? } else { scenarios(&args.scenarios)? };
+    let policies = Policy::each();
+    let jobs: Vec<_> = scenarios
+        .iter()
+        .flat_map(|scenario| {
+            policies.iter().map(|policy| Job { scenario, policy: policy.clone(), seed: args.common.seed })
+        })
+        .collect();
+    let runs = batch::play_all(&jobs, args.common.jobs).map_err(|error| Stopped::failed(&error))?;
+    print(&compare::table(&scenarios, &runs))?;
+    write_files(runs, None, args.html.as_deref())?;
+    Ok(0)
+}
+
+/// The scenarios of these names or files.
+fn scenarios(names: &[String]) -> Result<Vec<Scenario>, Stopped> {
+    let mut found = Vec::new();
+    for name in names {
+        if name == "all" {
+            found.extend(builtins().map_err(|error| Stopped::failed(&error))?);
+        } else if let Some(scenario) = builtin(name) {
+            found.push(scenario.map_err(|error| Stopped::failed(&error))?);
+        } else if Path::new(name).extension().is_some_and(|extension| extension == "toml") {
+            let text = fs::read_to_string(name).map_err(|error| Stopped::usage(&format!("{name}: {error}")))?;
+            let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or(name);
+            found.push(Scenario::parse(stem, &text).map_err(|error| Stopped::usage(&error))?);
+        } else {
+            return Err(Stopped::usage(&format!(
+                "no scenario {name:?}: say one that `herdlab list` shows, the path of a .toml file, or all"
+            )));
+        }
+    }
+    Ok(found)
+}
+
+/// The policies that were asked for, or the scenario's own.
+fn policies(scenario: &Scenario, asked: &[String]) -> Result<Vec<Policy>, Stopped> {
+    let names = if asked.is_empty() { &scenario.policies } else { asked };
+    let mut policies = Vec::new();
+    for name in names {
+        if name == "all" && !asked.is_empty() && asked.len() == 1 {
+            return Ok(Policy::each());
+        }
+        policies.push(name.parse().map_err(|error| Stopped::usage(&error))?);
+    }
+    Ok(policies)
+}
+
+fn write_files(runs: Vec<Run>, json: Option<&Path>, html: Option<&Path>) -> Result<(), Stopped> {
+    let document = Document::new(runs);
+    if let Some(path) = html {
+        write(path, &html::page(&document))?;
+    }
+    if let Some(path) = json {
+        let mut text = serde_json::to_string_pretty(&document).map_err(|error| Stopped::failed(&error))?;
+        text.push('\n');
+        write(path, &text)?;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Stopped> {
+    if path == Path::new("-") {
+        return print(text).map(drop);
+    }
+    fs::write(path, text).map_err(|error| Stopped::failed(&format!("{}: {error}", path.display())))
+}
+
+fn print(text: &str) -> Result<u8, Stopped> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => Ok(0),
+        // Whoever read it has seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(0),
+        Err(error) => Err(Stopped::failed(&format!("standard output: {error}"))),
+    }
+}

@@ -1,0 +1,29 @@
+use super::*;
+use crate::play::play;
+use crate::scenario::Scenario;
+
+/// P2: names come from files, and are never markup.
+#[test]
+fn p2_the_page_is_whole_and_escapes_what_it_was_given() {
+    let text = "name = \"<script>alert(1)</script>\"\nabout = \"x\"\npolicies = [\"none\"]\n[traffic]\nper_second = 100\n\
+                length = \"3s\"\n[keys]\ncount = 1\n[cache]\nfresh_for = \"500ms\"\n[origin]\nlatency = \"50ms\"\n";
+    let scenario = Scenario::parse("mine", text).unwrap();
+    let run = play(&scenario, &"none".parse().unwrap(), 1).unwrap();
+    let page = page(&Document::new(vec![run]));
+    assert!(!page.contains("<script") && page.contains("&lt;script&gt;"), "{page}");
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+    assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
+    // Origin calls were made, so there is a line for them, and nobody got nothing.
+    assert!(page.contains("Origin calls that began") && !page.contains("Requests that got nothing"));
+    assert!(!page.contains("http://") && !page.contains("https://"));
+}
+
+#[test]
+fn a_peak_of_one_second_is_never_thinned_away() {
+    let mut points = vec![0.0; 5_000];
+    points[3_333] = 77.0;
+    let drawn = plot(&[Line { name: "one".into(), points }]);
+    assert!(drawn.contains(">77<"), "the peak labels its axis");
+    let top = drawn.split("points=\"").nth(1).unwrap().split('"').next().unwrap();
+    assert!(top.split(' ').any(|point| point.ends_with(",12.0")), "and its line reaches it");
+}

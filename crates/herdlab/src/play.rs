@@ -1,0 +1,181 @@
+//! One run of a scenario under a policy, in virtual time.
+//!
+//! The real engine, readers, database and troubles run on one thread whose clock
+//! stands still while anybody works and jumps when all wait: a thousand seconds pass
+//! in one, and the same seed gives the same run. Here is only the order of things;
+//! figures are summed up in `report`, and judged in [`crate::verdict`].
+
+mod deeds;
+mod mix;
+mod record;
+mod report;
+mod source;
+mod stage;
+mod watched;
+mod witness;
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use herdcache::{Answer, ConfigError};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::load::{LoadAccount, LoadFigures, Plan, Reply, Stop, drive};
+use crate::policy::Policy;
+use crate::run::{BystanderFacts, Peaks, Run, Second, WarmUpFacts};
+use crate::scenario::Scenario;
+use mix::Mix;
+use record::Record;
+use source::ms;
+use stage::Stage;
+use witness::Witness;
+
+/// Why a run did not come about.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum PlayError {
+    /// The scenario's settings contradict each other.
+    Config(ConfigError),
+    /// The system gave no runtime.
+    Runtime(io::Error),
+    /// The run ended with a panic.
+    Panicked,
+}
+
+impl fmt::Display for PlayError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(error) => write!(f, "the scenario's settings cannot work: {error}"),
+            Self::Runtime(error) => write!(f, "no runtime for the scenario: {error}"),
+            Self::Panicked => f.write_str("the run ended with a panic, told above"),
+        }
+    }
+}
+
+impl std::error::Error for PlayError {}
+
+/// What a run left behind, all at rest.
+struct Played {
+    stage: Arc<Stage>,
+    witness: Arc<Witness>,
+    callers: LoadFigures,
+    seconds: Vec<Second>,
+    peaks: Peaks,
+    bystander: Option<BystanderFacts>,
+    warm_up: Option<WarmUpFacts>,
+    took: Duration,
+    /// How long requests were sent.
+    sent_for: Duration,
+    wall: SystemTime,
+}
+
+/// Plays `scenario` once.
+///
+/// Takes a thread of its own, since what the engine leaves to chance is drawn from
+/// the thread's generator: with a seed there, the run can be repeated.
+///
+/// # Errors
+/// [`PlayError`] when the settings cannot work, or there is no thread or runtime for it.
+pub fn play(scenario: &Scenario, policy: &Policy, seed: u64) -> Result<Run, PlayError> {
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().name("herdlab".into());
+        let running = builder.spawn_scoped(scope, || {
+            fastrand::seed(seed);
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+            runtime.map_err(PlayError::Runtime)?.block_on(run(scenario, policy, seed))
+        });
+        running.map_err(PlayError::Runtime)?.join().unwrap_or(Err(PlayError::Panicked))
+    })
+}
+
+async fn run(scenario: &Scenario, policy: &Policy, seed: u64) -> Result<Run, PlayError> {
+    let wall = SystemTime::now();
+    let stage = Arc::new(Stage::build(scenario, policy, seed).map_err(PlayError::Config)?);
+    let witness = Arc::new(Witness::new(&scenario.trouble));
+    let (account, start) = (LoadAccount::new(), Instant::now());
+    let record = Record::start(&stage, &witness);
+    let deeds = deeds::start(scenario, &stage);
+    let bystander = scenario.bystander.map(|other| deeds::beside(other, scenario.traffic.length.0, &stage, seed));
+    let warm_up = scenario.warm_up.map(|warm_up| deeds::warm_up(warm_up, &stage));
+    let plan = Plan {
+        arrivals: Mix::new(&scenario.traffic, &scenario.keys, seed),
+        length: Some(scenario.traffic.length.0),
+        most_in_flight: scenario.traffic.most_in_flight,
+        patience: stage.settings.flight_deadline + Duration::from_secs(1),
+    };
+    drive(plan, account.clone(), Stop::default(), reader(&stage, &witness)).await;
+    let took = start.elapsed();
+    deeds.iter().for_each(JoinHandle::abort);
+    let bystander = ended(bystander).await;
+    let warm_up = ended(warm_up).await;
+    settle(&stage).await;
+    let (seconds, peaks) = record.end(&stage, &witness);
+    let callers = account.figures();
+    let sent_for = scenario.traffic.length.0.saturating_sub(scenario.traffic.after.0);
+    Ok(report::run(
+        scenario,
+        policy,
+        seed,
+        &Played { stage, witness, callers, seconds, peaks, bystander, warm_up, took, sent_for, wall },
+    ))
+}
+
+async fn ended<T>(task: Option<JoinHandle<T>>) -> Option<T> {
+    match task {
+        Some(task) => task.await.ok(),
+        None => None,
+    }
+}
+
+/// One reader: asks for a row, looks at it, and notes what it was told.
+fn reader(
+    stage: &Arc<Stage>,
+    witness: &Arc<Witness>,
+) -> impl Fn(u64) -> std::pin::Pin<Box<dyn Future<Output = Reply> + Send>> {
+    let (stage, witness) = (Arc::clone(stage), Arc::clone(witness));
+    let cache = match stage.settings.wait_timeout {
+        Some(limit) => stage.cache.with_wait_timeout(limit),
+        None => stage.cache.clone(),
+    };
+    move |key| {
+        let (cache, question) = (cache.clone(), witness.ask(key, stage.source.least(key)));
+        Box::pin(async move {
+            let got = cache.get(&key).await;
+            let reply = match &got {
+                Ok(Some(answer)) => Reply { outcome: Some(Answer::outcome(answer)), age: Some(Answer::age(answer)) },
+                Ok(None) => Reply { outcome: None, age: None },
+                Err(error) => Reply { outcome: Some(error.outcome()), age: None },
+            };
+            question.told(reply.outcome, got.ok().flatten().as_deref());
+            reply
+        })
+    }
+}
+
+/// Waits until engine and origin are at rest, or long enough to call it a fault.
+async fn settle(stage: &Stage) {
+    let limit = Instant::now() + stage.settings.flight_deadline + Duration::from_secs(60);
+    while !at_rest(stage) && Instant::now() < limit {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn at_rest(stage: &Stage) -> bool {
+    let (cache, gate, origin) = (stage.cache.snapshot(), stage.gate.snapshot(), stage.source.origin.counts());
+    let left = [
+        cache.active,
+        cache.flights_active,
+        cache.origin_active,
+        gate.used(),
+        gate.pending,
+        origin.calling,
+        origin.running,
+    ];
+    left.iter().all(|left| *left == 0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+//! A scenario: what a TOML file says is set, what happens, and what must come out.
+//!
+//! Plain data. Every setting that the engine has a default for may be left out; a
+//! word that is not known is an error with its line, since a misspelt setting that
+//! is silently ignored proves the wrong thing. What the words do is told in `play`,
+//! what checks mean in `verdict`.
+
+mod builtin;
+mod check;
+mod error;
+mod happens;
+mod settings;
+mod time;
+
+use serde::Deserialize;
+
+use crate::arrivals::{HotShare, KeyChoice, Pacing, Zipf};
+use crate::policy::Policy;
+pub use builtin::{builtin, builtins};
+pub use check::{Bound, CheckSpec, Oracle};
+pub use error::ScenarioError;
+pub use happens::{Act, Bystander, Deed, Trouble, WarmUpSpec};
+pub use settings::{CacheSpec, GateSpec, ModelSpec, OriginSpec};
+pub use time::Time;
+
+/// What is set, what happens and what must come out.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Its name; a built-in one is named after its file.
+    #[serde(default)]
+    pub name: String,
+    /// What happens, in a sentence.
+    pub about: String,
+    /// Policies that it is run under unless others are asked for.
+    pub policies: Vec<String>,
+    /// The policy without the countermeasure that it is about: what it checks of protected runs must fail under this one.
+    pub without: Option<String>,
+    /// Who asks.
+    pub traffic: Traffic,
+    /// For what.
+    pub keys: Keys,
+    /// Settings of the cache.
+    pub cache: CacheSpec,
+    /// Settings of the gate.
+    #[serde(default)]
+    pub gate: GateSpec,
+    /// The database.
+    pub origin: OriginSpec,
+    /// Who else uses the database, without any cache.
+    pub bystander: Option<Bystander>,
+    /// A warm-up at the start.
+    pub warm_up: Option<WarmUpSpec>,
+    /// What goes wrong, and when.
+    #[serde(default)]
+    pub trouble: Vec<Trouble>,
+    /// What the application does beside reading.
+    #[serde(default)]
+    pub act: Vec<Act>,
+    /// What must come out.
+    #[serde(default)]
+    pub check: Vec<CheckSpec>,
+}
+
+/// Who asks.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Traffic {
+    /// How gaps between arrivals are drawn.
+    #[serde(default)]
+    pub pacing: PacingSpec,
+    /// Intended arrivals each second, above 0.
+    pub per_second: f64,
+    /// When the first request may start; until then nothing happens.
+    #[serde(default)]
+    pub after: Time,
+    /// How long requests are sent, from the start of the run.
+    pub length: Time,
+    /// A caller's own wait timeout.
+    pub wait_timeout: Option<Time>,
+    /// The most requests in flight; arrivals beyond it are dropped and counted.
+    #[serde(default = "most_in_flight")]
+    pub most_in_flight: usize,
+}
+
+fn most_in_flight() -> usize {
+    1_000_000
+}
+
+/// How gaps between arrivals are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PacingSpec {
+    /// Independent users.
+    #[default]
+    Poisson,
+    /// A metronome.
+    Constant,
+}
+
+impl From<PacingSpec> for Pacing {
+    fn from(spec: PacingSpec) -> Self {
+        match spec {
+            PacingSpec::Poisson => Self::Poisson,
+            PacingSpec::Constant => Self::Constant,
+        }
+    }
+}
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Keys {
+    /// Keys that exist: 0 up to this.
+    pub count: u64,
+    /// Exponent of Zipf's law over them; 0 asks for all alike.
+    #[serde(default)]
+    pub zipf: f64,
+    /// Keys that get a part of all requests beside that law.
+    #[serde(default)]
+    pub hot: Vec<Hot>,
+    /// Requests for keys that do not exist.
+    #[serde(default)]
+    pub absent: Option<Absent>,
+    /// Part of all requests that asks for keys that nobody has asked for before.
+    #[serde(default)]
+    pub new_share: f64,
+    /// What is in the cache at the start.
+    #[serde(default)]
+    pub warm: Warm,
+}
+
+/// A key with its part of all requests.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hot {
+    /// The key.
+    pub key: u64,
+    /// Its part of all requests, 0 to 1.
+    pub share: f64,
+    /// When it becomes hot; from the start if left out.
+    #[serde(default)]
+    pub from: Time,
+}
+
+/// Requests for what does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Absent {
+    /// How many such keys there are.
+    pub count: u64,
+    /// Their part of all requests, 0 to 1.
+    pub share: f64,
+}
+
+/// What is in the cache at the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Warm {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Every key, written just now.
+    Together,
+    /// Every key, each of another age.
+    Spread,
+}
+
+impl Keys {
+    /// The law that keys are drawn by, without those that become hot later.
+    pub fn choice(&self) -> KeyChoice {
+        let law = KeyChoice::zipf(self.count, self.zipf);
+        let hot = self.hot.iter().filter(|hot| hot.from == Time::default());
+        hot.fold(law, |law, hot| law.with_hot(HotShare { key: hot.key, share: hot.share }))
+    }
+}
+
+impl Scenario {
+    /// Reads one from TOML.
+    ///
+    /// # Errors
+    /// [`ScenarioError`] with the line for what is no TOML or not known, and the field for what cannot be.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
+        let mut scenario: Self = toml::from_str(text).map_err(|error| ScenarioError::syntax(name, &error))?;
+        if scenario.name.is_empty() {
+            name.clone_into(&mut scenario.name);
+        }
+        scenario.validate()?;
+        Ok(scenario)
+    }
+
+    /// The part of all requests that asks for the watched key: the first hot one, or key 0.
+    pub fn watched_share(&self) -> f64 {
+        let others = self.keys.absent.map_or(0.0, |absent| absent.share) + self.keys.new_share;
+        match self.keys.hot.first() {
+            Some(hot) => hot.share,
+            None => (1.0 - others) * Zipf::new(self.keys.count, self.keys.zipf).probability(0),
+        }
+    }
+
+    fn validate(&self) -> Result<(), ScenarioError> {
+        let wrong = |field: &str, why: &str| Err(ScenarioError::field(&self.name, field, why));
+        let part = |share: f64| (0.0..=1.0).contains(&share);
+        if !(self.traffic.per_second > 0.0 && self.traffic.per_second <= 1e6) {
+            return wrong("traffic.per_second", "must be above 0 and at most 1,000,000");
+        }
+        if self.keys.count == 0 {
+            return wrong("keys.count", "must be at least 1");
+        }
+        let others = self.keys.absent.map(|absent| absent.share).into_iter().chain([self.keys.new_share]);
+        let shares = self.keys.hot.iter().map(|hot| hot.share).chain(others);
+        if !shares.clone().all(part) || shares.sum::<f64>() > 1.0 {
+            return wrong("keys", "shares of hot, absent and new keys must be parts of 1 and not more than 1 together");
+        }
+        if self.policies.is_empty() {
+            return wrong("policies", "must name at least one policy");
+        }
+        let named =
+            self.policies.iter().chain(&self.without).chain(self.check.iter().flat_map(|check| &check.policies));
+        for name in named {
+            name.parse::<Policy>()
+                .map_err(|error| ScenarioError::field(&self.name, "policies:", &error.to_string()))?;
+        }
+        if self.origin.model == ModelSpec::ProcessorSharing && !self.origin.capacity.is_some_and(|c| c > 0.0) {
+            return wrong("origin.capacity", "must be above 0 with processor_sharing");
+        }
+        for trouble in &self.trouble {
+            if trouble.from >= trouble.until || !part(trouble.fail) || trouble.slow < 1.0 {
+                return wrong("trouble", "needs from before until, fail from 0 to 1, and slow of at least 1");
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

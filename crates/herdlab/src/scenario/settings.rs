@@ -1,0 +1,109 @@
+//! What is set of the cache, of the gate, and of the database behind them.
+
+use serde::Deserialize;
+
+use super::Time;
+
+/// Settings of the cache; what is left out is the engine's default.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CacheSpec {
+    /// Soft TTL.
+    pub fresh_for: Time,
+    /// How long after it a value may be answered while a refresh runs.
+    #[serde(default)]
+    pub stale_for: Time,
+    /// How long after it a value may be answered when loads fail.
+    pub stale_if_error_for: Option<Time>,
+    /// The most entries.
+    pub capacity: Option<u64>,
+    /// Largest part of the soft TTL that jitter takes away.
+    pub jitter: Option<f64>,
+    /// Refresh-ahead factor β.
+    pub beta: Option<f64>,
+    /// How long "does not exist" is remembered.
+    pub negative_ttl: Option<Time>,
+    /// Limit of an origin call.
+    pub origin_timeout: Option<Time>,
+    /// Limit of a flight.
+    pub flight_deadline: Option<Time>,
+    /// Cooling after failed loads: base and cap.
+    pub cooling: Option<[Time; 2]>,
+    /// The most flights.
+    pub max_flights: Option<usize>,
+    /// The most waiters of one flight.
+    #[serde(default = "max_waiters")]
+    pub max_waiters: usize,
+}
+
+fn max_waiters() -> usize {
+    1_000_000
+}
+
+/// Settings of the gate; what is left out is the engine's default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GateSpec {
+    /// The most concurrent origin calls.
+    pub permits: Option<usize>,
+    /// The most loads that wait for a permit.
+    pub queue: Option<usize>,
+    /// The longest that one waits.
+    pub queue_timeout: Option<Time>,
+    /// Of the permits, the most that refreshes use.
+    pub refresh_permits: Option<usize>,
+    /// Of the permits, the most that a warm-up uses.
+    pub warm_up_permits: Option<usize>,
+    /// Whether the gate shuts when too many loads fail; it does if left out.
+    pub fail_fast: Option<bool>,
+}
+
+impl GateSpec {
+    /// Permits if the scenario says nothing of them.
+    pub const PERMITS: usize = 64;
+
+    /// The most concurrent origin calls.
+    pub fn permits(&self) -> usize {
+        self.permits.unwrap_or(Self::PERMITS)
+    }
+}
+
+/// The database.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OriginSpec {
+    /// How fast it works.
+    #[serde(default)]
+    pub model: ModelSpec,
+    /// What one call takes when nothing disturbs it: with `log_normal` the median.
+    pub latency: Time,
+    /// `log_normal`: σ of the logarithm.
+    pub sigma: Option<f64>,
+    /// `processor_sharing`: calls that it works on at full speed.
+    pub capacity: Option<f64>,
+    /// Its connections; without a limit if left out.
+    pub connections: Option<usize>,
+    /// How long a call waits for one.
+    #[serde(default)]
+    pub acquire_timeout: Time,
+    /// Size of one value.
+    #[serde(default = "value_bytes")]
+    pub value_bytes: u64,
+}
+
+fn value_bytes() -> u64 {
+    256
+}
+
+/// How fast a database works.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelSpec {
+    /// Every call takes the same time, however many run.
+    #[default]
+    Fixed,
+    /// Every call takes a time of its own, drawn from a log-normal law.
+    LogNormal,
+    /// Running calls share a capacity.
+    ProcessorSharing,
+}

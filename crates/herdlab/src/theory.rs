@@ -1,0 +1,128 @@
+//! What theory says: the formulas that runs are held against.
+//!
+//! Pure, in seconds and per second. Each has its source or its derivation in a
+//! sentence; the tests check it against itself in limits, never against the lab.
+
+/// Loads of one expiry when nobody coalesces and readers come at random: the one that
+/// finds it, and all that come within the load's time. Mean of 1 + Poisson(λL).
+pub fn duplicates(rate: f64, load_s: f64) -> f64 {
+    1.0 + rate * load_s
+}
+
+/// The standard deviation of [`duplicates`]: that of a Poisson count.
+pub fn duplicates_sigma(rate: f64, load_s: f64) -> f64 {
+    (rate * load_s).sqrt()
+}
+
+/// Seconds until a database of capacity `c` that its callers drown gives its first answer.
+///
+/// Processor sharing: of n running calls each progresses at min(1, c/n), and n grows with λt until an answer
+/// is cached. Until t₀ = c/λ all go at full speed; then ∫ c/(λt) dt = L − t₀ gives t = (c/λ)·e^(λL/c − 1).
+/// Without overload (λL ≤ c) it is L.
+pub fn first_answer_s(rate: f64, load_s: f64, capacity: f64) -> f64 {
+    if rate * load_s <= capacity { load_s } else { capacity / rate * (rate * load_s / capacity - 1.0).exp() }
+}
+
+/// Loads for each second in a steady state of one key that is asked for at random, loads coalesced: a cycle is the
+/// wait for the first reader (1/λ), the load (L), and freshness (T).
+pub fn steady_loads_per_s(rate: f64, load_s: f64, fresh_s: f64) -> f64 {
+    1.0 / (fresh_s + load_s + 1.0 / rate)
+}
+
+/// The mean count of a second when `keys` values that were written together expire spread over the last part
+/// `jitter` of their freshness.
+pub fn spread_per_s(keys: f64, jitter: f64, fresh_s: f64) -> f64 {
+    keys / (jitter * fresh_s).max(1.0)
+}
+
+/// Refresh-ahead: how long before expiry the refresh starts, in the median, for r reads a second, a load's time δ
+/// and the factor β. With the chance e^(−t/βδ) for each read at t before expiry, the rate of starts integrates to
+/// rβδ·e^(−t/βδ), and none has happened with the chance e^ of minus that.
+pub fn lead_median_s(rate: f64, load_s: f64, beta: f64) -> f64 {
+    let scale = beta * load_s;
+    scale * (rate * scale / std::f64::consts::LN_2).ln()
+}
+
+/// The mean of the same: a Gumbel law, with Euler's constant.
+pub fn lead_mean_s(rate: f64, load_s: f64, beta: f64) -> f64 {
+    const EULER: f64 = 0.577_215_664_901_532_9;
+    let scale = beta * load_s;
+    scale * ((rate * scale).ln() + EULER)
+}
+
+/// The standard deviation of the same: βδπ/√6.
+pub fn lead_sigma_s(load_s: f64, beta: f64) -> f64 {
+    beta * load_s * std::f64::consts::PI / 6_f64.sqrt()
+}
+
+/// The least and the most attempts at a key whose loads fail at once for `length_s`, with windows that double from
+/// `base` to `cap` (seconds), each stretched by up to 1.5 and never above the cap.
+pub fn cooling_attempts(length_s: f64, base: f64, cap: f64) -> (u64, u64) {
+    let count = |stretch: f64| {
+        let (mut at, mut window, mut attempts) = (0.0, base, 0);
+        while at < length_s {
+            attempts += 1;
+            at += (window * stretch).min(cap);
+            window = (window * 2.0).min(cap);
+        }
+        attempts
+    };
+    (count(1.5), count(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(value: f64, expected: f64) {
+        assert!((value - expected).abs() < expected * 0.002, "{value} for {expected}");
+    }
+
+    #[test]
+    fn a_database_that_is_not_overloaded_answers_in_its_own_time() {
+        near(first_answer_s(1_000.0, 0.1, 1_000.0), 0.1);
+        // At the edge the two branches meet.
+        near(first_answer_s(10_000.0, 0.1, 1_000.0), 0.1);
+        near(first_answer_s(10_000.0, 0.5, 1_000.0), 5.46);
+    }
+
+    /// Steps through processor sharing by hand, a thousandth of a second at a time.
+    #[test]
+    fn the_formula_of_collapse_agrees_with_its_differential_equation() {
+        let (rate, load, capacity) = (2_000.0_f64, 0.2, 150.0_f64);
+        let (mut done, mut at) = (0.0_f64, 0.0_f64);
+        while done < load {
+            at += 0.000_1;
+            done += 0.000_1 * (capacity / (rate * at)).min(1.0);
+        }
+        near(at, first_answer_s(rate, load, capacity));
+    }
+
+    /// F4: the law's median and mean, drawn from its own chances.
+    #[test]
+    fn f4_lead_times_agree_with_their_chances() {
+        let (rate, load, beta) = (1_000.0_f64, 0.05_f64, 1.0_f64);
+        let mut random = fastrand::Rng::with_seed(3);
+        let mut leads: Vec<f64> = (0..4_000)
+            .map(|_| {
+                let mut before = 2.0_f64;
+                while random.f64() > (-before / (beta * load)).exp() {
+                    before -= 1.0 / rate;
+                }
+                before
+            })
+            .collect();
+        leads.sort_by(f64::total_cmp);
+        let mean = leads.iter().sum::<f64>() / leads.len() as f64;
+        let sigma = lead_sigma_s(load, beta) / (leads.len() as f64).sqrt();
+        assert!((mean - lead_mean_s(rate, load, beta)).abs() < 4.0 * sigma + 1.0 / rate, "{mean}");
+        assert!((leads[2_000] - lead_median_s(rate, load, beta)).abs() < 0.006, "{}", leads[2_000]);
+    }
+
+    #[test]
+    fn cooling_doubles_and_is_capped() {
+        // 0, 0.1, 0.3, 0.7, 1.5 (0.8 later), then each second: 2.5, 3.5, 4.5.
+        assert_eq!(cooling_attempts(5.0, 0.1, 1.0).1, 8);
+        assert!(cooling_attempts(5.0, 0.1, 1.0).0 < 8);
+    }
+}
