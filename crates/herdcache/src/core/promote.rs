@@ -70,7 +70,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             }
         };
         let marks = stamps.marks();
-        let keep_for = last.div_ceil(MS).saturating_mul(MS);
+        // T5: its token must outlast every load that began before it, or one of them would be stored in its place.
+        let stay = if last == 0 { 0 } else { last.max(nanos(tiers.tombstone)) };
+        let keep_for = stay.div_ceil(MS).saturating_mul(MS);
         let envelope = Envelope {
             key: key.hash(),
             codec: tiers.codec.id(),

@@ -114,7 +114,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 Some(Ticket::Permit { permit })
             }
         };
-        match self.open_refresh(key, stored, trigger, policy) {
+        let refused = match self.open_refresh(key, stored, trigger, policy) {
             Opened::Flight(flight) => {
                 // From here on the flight gives the claim back, when it lands.
                 if let Some(claim) = claim {
@@ -124,18 +124,18 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 let mut pilot = self.pilot(&flight, None);
                 pilot.trip = trip;
                 pilot.fly_behind(ticket, start);
-                Refreshing::Started
+                return Refreshing::Started;
             }
-            Opened::Busy => {
-                ticket.map(Ticket::unused);
-                Refreshing::UnderWay
-            }
+            Opened::Busy => Refreshing::UnderWay,
             Opened::Full(reason) => {
-                ticket.map(Ticket::unused);
                 self.count_rejection(reason);
                 Refreshing::Full
             }
+        };
+        if let Some(ticket) = ticket {
+            ticket.unused();
         }
+        refused
     }
 
     /// E1: whether a load of the key has to wait for its cooling to end.

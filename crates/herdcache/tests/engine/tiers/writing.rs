@@ -1,7 +1,7 @@
 //! T5: what is written to the tier, and what it refuses.
 
 use herdcache::herdfeed::{DiscardReason, Fact, FlightEnd, SharedRead, SharedWrite};
-use herdcache::{Loaded, MemoryTier, Ttl};
+use herdcache::{Loaded, MemoryTier, Reach, Ttl};
 use tokio::time::sleep;
 
 use super::{calls, get, leased, process, shared};
@@ -38,6 +38,25 @@ async fn t5_an_older_version_is_refused() {
     assert_eq!(told.iter().filter(|event| refused(&event.fact)).count(), 1);
     assert_eq!(load(&lags, 0, 6).await.unwrap(), 5, "the tier's");
     assert_quiet(&lags.snapshot());
+}
+
+/// T5, L5: a value whose time is over still refuses what was loaded before it.
+#[tokio::test(start_paused = true)]
+async fn t5_a_token_outlives_its_value() {
+    let tier = MemoryTier::new();
+    let build = || process("brief", MINUTE, &tier).build().unwrap();
+    let (lags, leads, calls) = (build(), build(), calls());
+    let old = crate::support::ask(&lags, 7, calls.load(ms(800), Ok(1)));
+    turns().await;
+    assert_eq!(leads.invalidate(&7).await, Reach::Cluster);
+    let brief = |_| async { Ok(Loaded::value(2).fresh_for(ms(100))) };
+    assert_eq!(value(leads.get_with(&7, brief).await), 2);
+    turns().await;
+    assert_eq!(shared(&leads).writes[SharedWrite::Stored], 1);
+    assert_eq!(value(old.await.unwrap()), 1, "its own callers have it");
+    turns().await;
+    assert_eq!(shared(&lags).writes[SharedWrite::RefusedFence], 1);
+    assert_eq!(get(&build(), 7, &calls, (ms(0), 3)).await, 3);
 }
 
 /// T5: a counter that is lost, or everything that is, locks no key.
