@@ -36,7 +36,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
         let look = self.look(SharedOperation::Read).await;
         self.flight.set_stage(Stage::Following);
-        let over = { trip.state.lock().lease_over };
+        let over = trip.lease_is_over_at();
         let (poll, look) = match look {
             Look::Answer(stored) | Look::Stale(stored, _) => (LeasePoll::Found, Look::Answer(stored)),
             // The tier cannot tell: the lease's own time does.

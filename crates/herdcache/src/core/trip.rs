@@ -59,6 +59,12 @@ impl<V: Send + Sync + 'static> Trip<V> {
         self.state.lock().looked
     }
 
+    /// When another process's lease is over, where nothing but its time tells; 0 where the tier does.
+    pub(super) fn lease_is_over_at(&self) -> Moment {
+        let state = self.state.lock();
+        if state.sight == LeaseSight::Unknown { state.lease_over } else { 0 }
+    }
+
     /// T4: an operation has failed; no other is sent.
     pub(super) fn faulted(&self) {
         let mut state = self.state.lock();

@@ -10,6 +10,7 @@ mod drops;
 mod errors;
 mod fallback;
 mod field;
+mod fleet;
 mod flights;
 mod freshness;
 mod groups;

@@ -18,6 +18,7 @@ const SUITES: &[&str] = &[
     "crates/herdcache/tests/memory.rs",
     "crates/herdcache/tests/clock.rs",
     "crates/herdcache/tests/engine/laws.rs",
+    "crates/herdcache/tests/engine/fleet.rs",
     "crates/herdcache/tests/engine/drops.rs",
     "crates/herdfeed/tests/dropped.rs",
 ];

@@ -96,6 +96,28 @@ async fn z2_a_dead_holder_costs_one_extra_load() {
     assert!(successors >= 1 && held == 1, "{successors} {held}");
 }
 
+/// Z2: a holder whose load fails gives its lease back, and whoever follows loads at its next look, not when the lease's
+/// time would have been over.
+#[tokio::test(start_paused = true)]
+async fn z2_who_follows_a_load_that_fails_loads_at_once() {
+    fastrand::seed(3);
+    let tier = MemoryTier::new();
+    let build = || leased("unlucky", MINUTE, &tier).build().unwrap();
+    let (first, second, calls) = (build(), build(), calls());
+    // Both look before either has the lease, and the second is refused it.
+    tier.inject_on(SharedOperation::Acquire, Fault::Slow(ms(5)));
+    let fails = ask(&first, 7, calls.load(ms(60), Err(DbError("down"))));
+    let follows = ask(&second, 7, calls.load(ms(10), Ok(2)));
+    sleep(ms(5)).await;
+    tier.heal();
+    let began = Instant::now();
+    assert!(fails.await.unwrap().is_err());
+    assert_eq!(value(follows.await.unwrap()), 2);
+    assert_eq!((lease(&second).acquisitions[LeaseResult::Held], lease(&second).polls[LeasePoll::Successor]), (1, 1));
+    // A look each 25 ms and more, half of it later at most.
+    assert!(began.elapsed() <= ms(60 + 57 + 10), "{:?}", began.elapsed());
+}
+
 /// Z1: while one follows, it holds no permit; while one waits for a permit, it holds no lease.
 #[tokio::test(start_paused = true)]
 async fn z1_a_follower_holds_no_permit_and_a_queued_load_no_lease() {
