@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use herdfeed::Outcome;
+use herdfeed::{Outcome, Tier};
 
 use crate::clock::Moment;
 use crate::entry::Entry;
@@ -18,12 +18,23 @@ pub struct Answer<V: Send + Sync + 'static> {
     entry: Arc<Entry<V>>,
     outcome: Outcome,
     at: Moment,
+    tier: Tier,
 }
 
 impl<V: Send + Sync + 'static> Answer<V> {
     #[inline]
     pub(crate) fn new(entry: Arc<Entry<V>>, outcome: Outcome, at: Moment) -> Self {
-        Self { entry, outcome, at }
+        Self { entry, outcome, at, tier: Tier::Local }
+    }
+
+    /// The value came out of the shared tier for this request.
+    pub(crate) fn shared(self) -> Self {
+        Self { tier: Tier::Shared, ..self }
+    }
+
+    /// Where the value came from for this request: from the shared tier, or from this process and its origin.
+    pub fn tier(answer: &Self) -> Tier {
+        answer.tier
     }
 
     /// How the request ended, as it stands in the account.
@@ -61,7 +72,7 @@ impl<V: Send + Sync + 'static> Deref for Answer<V> {
 
 impl<V: Send + Sync + 'static> Clone for Answer<V> {
     fn clone(&self) -> Self {
-        Self { entry: Arc::clone(&self.entry), outcome: self.outcome, at: self.at }
+        Self { entry: Arc::clone(&self.entry), outcome: self.outcome, at: self.at, tier: self.tier }
     }
 }
 

@@ -15,6 +15,7 @@ use crate::key::{Key, KeyNames, KeyView};
 use crate::measures::{Measures, Policy};
 use crate::origin::Origin;
 use crate::registry;
+use crate::shared::{Leasing, Shared, Tiers};
 use crate::ttl::Ttl;
 use crate::unwatched::WhenUnwatched;
 
@@ -30,6 +31,8 @@ pub struct Builder<K, V, E> {
     groups: Option<Grouping<K>>,
     policy: Policy,
     fallback: Fallback<K, V, E>,
+    shared: Option<Shared<V>>,
+    leasing: Option<Leasing>,
 }
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E> {
@@ -43,6 +46,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
             groups: None,
             policy: Policy::FULL,
             fallback: Fallback::none(),
+            shared: None,
+            leasing: None,
         }
     }
 
@@ -218,6 +223,29 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
         self
     }
 
+    /// A tier that other processes share: a [`SharedTier`](crate::SharedTier) as it is (values become JSON), or a
+    /// [`Shared`] with settings of its own. Default: none.
+    ///
+    /// A miss reads it before it loads, once for each flight, and what is loaded is written to it; a fault of it never
+    /// reaches a caller. Loaders' futures are made before the read, and polled only if it comes to a load.
+    ///
+    /// With: processes share each other's loads, for a round trip on every miss. Without: each process loads for
+    /// itself.
+    pub fn shared(mut self, shared: impl Into<Shared<V>>) -> Self {
+        self.shared = Some(shared.into());
+        self
+    }
+
+    /// A lease over all processes: a [`Lease`](crate::Lease) as it is, or a [`Leasing`] with settings of its own. Needs
+    /// [`Builder::shared`]. Default: none.
+    ///
+    /// With: one process loads a key and the others follow it, for one round trip more on every load. Without: as many
+    /// loads of a key as there are processes.
+    pub fn lease(mut self, lease: impl Into<Leasing>) -> Self {
+        self.leasing = Some(lease.into());
+        self
+    }
+
     /// Runs the cache without any countermeasure: bare cache-aside, fully counted.
     ///
     /// For measuring before protection is switched on, or when the cache itself is under
@@ -255,9 +283,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
         self.check_refresh()?;
         self.check_queue_timeout()?;
         self.check_groups()?;
-        let Self { name, settings, gate, view, groups, policy, fallback, .. } = self;
-        let core = registry::add_cache(&name, |name| {
-            let hooks = Hooks { names: KeyNames::new(&name, view), fallback, groups };
+        self.check_tiers()?;
+        let Self { name: given, settings, gate, view, groups, policy, fallback, shared, leasing, .. } = self;
+        let deadline = settings.flight_deadline;
+        let core = registry::add_cache(&given, |name| {
+            let names = (given.clone(), name.as_str());
+            let shared = shared.map(|shared| Tiers::new(names, shared, leasing, deadline));
+            let hooks = Hooks { names: KeyNames::new(&name, view), fallback, groups, shared };
             Arc::new(Core::new(name, settings, Measures::new(policy), gate, hooks))
         });
         Ok(Cache::over(core))
@@ -269,6 +301,21 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     /// As [`Builder::build`].
     pub fn build_over<O: Origin<K, V, Error = E>>(self, origin: O) -> Result<ReadThrough<K, V, E>, ConfigError> {
         Ok(ReadThrough::new(self.build()?, Arc::new(origin)))
+    }
+
+    fn check_tiers(&self) -> Result<(), ConfigError> {
+        if let Some(shared) = &self.shared {
+            shared.settings.check(&self.name)?;
+        }
+        let Some(leasing) = &self.leasing else { return Ok(()) };
+        if self.shared.is_none() {
+            return Err(ConfigError::new(
+                format!("cache {:?}", self.name),
+                "lease",
+                "is set but shared is not: who follows a lease's holder reads the shared tier: set both",
+            ));
+        }
+        leasing.settings.check(&self.name, self.settings.origin_timeout)
     }
 
     fn check_groups(&self) -> Result<(), ConfigError> {

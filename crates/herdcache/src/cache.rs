@@ -137,8 +137,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     /// that comes too late changes nothing, and neither does [`Loaded::not_modified`]; a value that cannot be stored
     /// (too old, not to be stored, too many tags) still ends what was there before.
     pub fn insert(&self, key: K, value: impl Into<Loaded<V>>) -> Spread {
-        self.core.insert(key, value.into());
-        Spread::process()
+        let ticket = self.core.ticket();
+        self.core.insert(key, value.into(), ticket.as_ref());
+        self.core.spread(ticket)
     }
 
     /// Forgets what is under `key`, and every load of it that is in progress.
@@ -147,23 +148,29 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     /// before it; at most one superseded load runs beside the new one. Takes effect
     /// in this process at the call, also without awaiting the result. The value's memory
     /// is given back when the store next does its maintenance.
+    ///
+    /// With a shared tier the value is removed there too, and no load that began before is stored there; until that is
+    /// confirmed, this process's reads of the key bypass the tier. Awaiting the result tells whether it has been. The local
+    /// tiers of other processes keep what they have copied until it expires.
     pub fn invalidate<Q>(&self, key: &Q) -> Spread
     where
         K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        self.core.invalidate(key);
-        Spread::process()
+        let ticket = self.core.ticket();
+        self.core.invalidate(key, ticket.as_ref());
+        self.core.spread(ticket)
     }
 
     /// Forgets what is under each of these keys. As [`Cache::invalidate`], key by key; no other key is touched.
     pub fn invalidate_many<'a, Q>(&self, keys: impl IntoIterator<Item = &'a Q>) -> Spread
     where
         K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized + 'a,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized + 'a,
     {
-        keys.into_iter().for_each(|key| self.core.invalidate(key));
-        Spread::process()
+        let ticket = self.core.ticket();
+        keys.into_iter().for_each(|key| self.core.invalidate(key, ticket.as_ref()));
+        self.core.spread(ticket)
     }
 
     /// Forgets every key whose value has this [tag](Loaded::tags), and the loads in progress that turn out to have it.
@@ -186,17 +193,20 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     /// # Ok(()) }
     /// ```
     pub fn invalidate_tag(&self, tag: &str) -> Spread {
-        self.core.invalidate_tag(tag);
-        Spread::process()
+        let ticket = self.core.ticket();
+        self.core.invalidate_tag(tag, ticket.as_ref());
+        self.core.spread(ticket)
     }
 
     /// Forgets everything, and every load in progress.
     ///
     /// Costs time in proportion to what is stored, and every key is missed once afterwards: behind the gate, but all
-    /// at once. Prefer tags or [`Cache::mark_stale`] where they suffice.
+    /// at once. Prefer tags or [`Cache::mark_stale`] where they suffice. With a shared tier, the keys that are stored here
+    /// are removed there, and this process believes nothing of it that is older; other processes do.
     pub fn clear(&self) -> Spread {
-        self.core.clear();
-        Spread::process()
+        let ticket = self.core.ticket();
+        self.core.clear(ticket.as_ref());
+        self.core.spread(ticket)
     }
 
     /// Makes what is under `key` stale: answered as before, while the next read refreshes it.
@@ -204,7 +214,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     /// No reader is blocked and at most one refresh runs, however often it is called: the gentle way to spread a
     /// change that readers may see a moment later. The value may be answered for as long as it might have been
     /// without this call. What a load in progress brings is stale on arrival, and refreshed no sooner than the cooling
-    /// base after that. A key that is known to be absent stays so until its time is over: invalidate it if a value
+    /// base after that. Acts in this process: the refresh loads anew whatever a shared tier has. A key that is known to be absent stays so until its time is over: invalidate it if a value
     /// has come to be.
     pub fn mark_stale<Q>(&self, key: &Q) -> Spread
     where

@@ -7,19 +7,27 @@ mod abandon;
 mod aboard;
 pub(crate) mod batch;
 mod berth;
+mod ends;
 pub(crate) mod fly;
+mod follow;
 mod forget;
 pub(crate) mod instead;
 pub(crate) mod join;
 mod land;
 mod landed;
+mod lease;
 #[cfg(all(test, herd_loom))]
 mod models;
+pub(crate) mod post;
+mod promote;
 pub(crate) mod refresh;
 mod samples;
 mod savings;
+pub(crate) mod share;
 mod shutdown;
 mod snapshot;
+mod tail;
+mod trip;
 mod tune;
 pub(crate) mod warm;
 mod write;
@@ -45,6 +53,7 @@ use crate::hotkeys::{HotKeys, Seen};
 use crate::key::{Key, KeyNames};
 use crate::local::{Local, Room};
 use crate::measures::{Measures, Policy};
+use crate::shared::Tiers;
 use crate::store::{Leavings, Store};
 use crate::sync::Notify;
 use crate::sync::RandomState;
@@ -55,6 +64,9 @@ use crate::tags::Epoch;
 use crate::tuning::InForce;
 use landed::LandedRing;
 use samples::Samples;
+
+/// A cache's shared tier, whose outbox writes what is stored here.
+pub(crate) type SharedOf<V> = Tiers<V, Stored<V>>;
 
 /// The store that caches use.
 #[cfg(not(any(herd_loom, herd_shuttle)))]
@@ -78,6 +90,8 @@ pub(crate) struct Core<K: 'static, V: Send + Sync + 'static, E, S = LocalStore<K
     pub(crate) herds: Herds,
     /// The bounds past freshness, as tuned.
     pub(crate) in_force: Arc<InForce>,
+    /// The way to the shared tier, where there is one.
+    pub(crate) shared: Option<Arc<SharedOf<V>>>,
     fallback: Fallback<K, V, E>,
     leavings: Arc<Leavings<K>>,
     hasher: RandomState,
@@ -89,10 +103,11 @@ pub(crate) struct Core<K: 'static, V: Send + Sync + 'static, E, S = LocalStore<K
 }
 
 /// The application's code that a cache holds, apart from loaders.
-pub(crate) struct Hooks<K, V, E> {
+pub(crate) struct Hooks<K, V: Send + Sync + 'static, E> {
     pub(crate) names: KeyNames<K>,
     pub(crate) fallback: Fallback<K, V, E>,
     pub(crate) groups: Option<Grouping<K>>,
+    pub(crate) shared: Option<SharedOf<V>>,
 }
 
 /// Flights are numbered over the whole process.
@@ -127,6 +142,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             groups: hooks.groups,
             names: hooks.names,
             fallback: hooks.fallback,
+            shared: hooks.shared.map(Arc::new),
             in_force,
             leavings,
             hasher,

@@ -97,6 +97,17 @@ pub(crate) enum Word {
     Fixed,
 }
 
+impl Word {
+    /// As it travels; what is not known is nobody's to move.
+    pub(crate) fn from_code(code: u8) -> Self {
+        match code {
+            0 => Self::Cache,
+            1 => Self::Loader,
+            _ => Self::Fixed,
+        }
+    }
+}
+
 impl Stamps {
     pub(crate) fn new(born: Moment, load_ns: u64, bounds: Bounds, word: Word, marks: Option<Box<Marks>>) -> Self {
         Self {
@@ -131,6 +142,17 @@ impl Stamps {
         // Whoever may be answered stale for no time at all is answered until the end of the freshness that it had.
         self.hard.fetch_max(was, Relaxed);
         self.last.fetch_max(was, Relaxed);
+    }
+
+    /// When it was marked stale, if it was before its time.
+    pub(crate) fn marked_stale(&self) -> Option<Moment> {
+        let soft = self.soft();
+        (soft < self.ends).then_some(soft)
+    }
+
+    /// Whose word its bounds are.
+    pub(crate) fn word(&self) -> Word {
+        Word::from_code(self.word.load(Relaxed))
     }
 
     /// When it stops being fresh.

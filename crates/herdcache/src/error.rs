@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use herdfeed::{Outcome, RejectReason};
+use herdfeed::{Outcome, RejectReason, SharedWrite};
 
 use crate::answer::Answer;
 pub use kind::ErrorKind;
@@ -39,6 +39,12 @@ pub enum Failure<E> {
     Panicked {
         /// The panic's message, if it was text.
         message: Arc<str>,
+    },
+    /// The value was loaded and the shared tier did not take it, where
+    /// [`WriteFailure::Fail`](crate::WriteFailure::Fail) was chosen.
+    SharedWrite {
+        /// What became of the write.
+        write: SharedWrite,
     },
     /// The loader, or the place it ran in, broke a rule of this crate.
     Contract {
@@ -86,6 +92,7 @@ impl<E> Clone for Failure<E> {
             Self::OriginTimeout { limit } => Self::OriginTimeout { limit: *limit },
             Self::Deadline { limit } => Self::Deadline { limit: *limit },
             Self::Panicked { message } => Self::Panicked { message: Arc::clone(message) },
+            Self::SharedWrite { write } => Self::SharedWrite { write: *write },
             Self::Contract { what } => Self::Contract { what },
         }
     }
@@ -147,6 +154,9 @@ impl<E: fmt::Display> fmt::Display for Failure<E> {
             Self::OriginTimeout { limit } => write!(f, "the origin took longer than origin_timeout ({limit:?})"),
             Self::Deadline { limit } => write!(f, "the load took longer than flight_deadline ({limit:?})"),
             Self::Panicked { message } => write!(f, "the loader panicked: {message}"),
+            Self::SharedWrite { write } => {
+                write!(f, "the value was loaded, and the shared tier did not take it: {write}")
+            }
             Self::Contract { what } => f.write_str(what),
         }
     }

@@ -70,7 +70,7 @@ pub(crate) struct Flight<K, V: Send + Sync + 'static, E> {
     begun: AtomicU64,
     /// O1: why protection would have spared it; set as it is registered, if at all.
     spared: OnceLock<Spared>,
-    call: OnceLock<Arc<Call>>,
+    call: Mutex<Option<Arc<Call>>>,
     /// When the origin call must be over; 0 before it starts.
     pub(crate) call_deadline: AtomicU64,
     /// Told when an older load of the key has ended.
@@ -137,7 +137,7 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
             wanted: AtomicBool::new(false),
             begun: AtomicU64::new(0),
             spared: OnceLock::new(),
-            call: OnceLock::new(),
+            call: Mutex::new(None),
             call_deadline: AtomicU64::new(0),
             may_start: Notify::new(),
         }
@@ -234,32 +234,29 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
         crew.into_iter().for_each(Serves::dismiss);
     }
 
-    /// The call to the origin that this flight makes.
+    /// The call to the origin that this flight makes, instead of the one that it was to make.
     pub(crate) fn set_call(&self, call: &Arc<Call>) {
-        let _ = self.call.set(Arc::clone(call));
-        // Whoever came before there was a call has left his here; whoever comes later finds it.
-        let patron = self.crew.lock().patron.take();
+        let old = self.call.lock().replace(Arc::clone(call));
+        drop(old);
+        // Whoever came before is left in the crew; whoever comes later finds this call.
+        let patron = self.crew.lock().patron.clone();
         if let Some(patron) = patron {
             call.take_patron(patron);
         }
     }
 
-    /// S5: the loader of `patron` waits for this flight, whose call may not have been made yet.
+    /// S5: the loader of `patron` waits for this flight, whose call may be made anew, or not have been made yet.
     pub(crate) fn take_patron(&self, patron: Arc<Call>) {
-        // Under the crew's lock: either the call is seen here, or `set_call` sees what is left here.
-        let mut crew = self.crew.lock();
-        match self.call.get() {
-            None => _ = crew.patron.get_or_insert(patron),
-            Some(call) => {
-                drop(crew);
-                call.take_patron(patron);
-            }
+        // Left first, looked for then: either this call is the last, or `set_call` sees what is left here.
+        let patron = Arc::clone(self.crew.lock().patron.get_or_insert(patron));
+        if let Some(call) = self.call() {
+            call.take_patron(patron);
         }
     }
 
     /// The call to the origin, once there is one.
-    pub(crate) fn call(&self) -> Option<&Arc<Call>> {
-        self.call.get()
+    pub(crate) fn call(&self) -> Option<Arc<Call>> {
+        self.call.lock().clone()
     }
 
     /// L5: its load is about to be polled for the first time, or not for the first.
@@ -385,7 +382,8 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
     }
 }
 
-const STAGES: [Stage; 5] = [Stage::Held, Stage::Queued, Stage::Origin, Stage::Doomed, Stage::Landed];
+const STAGES: [Stage; 7] =
+    [Stage::Held, Stage::Queued, Stage::Origin, Stage::Doomed, Stage::Landed, Stage::Shared, Stage::Following];
 
 fn stage_code(stage: Stage) -> u8 {
     match stage {
@@ -394,5 +392,7 @@ fn stage_code(stage: Stage) -> u8 {
         Stage::Origin => 2,
         Stage::Doomed => 3,
         Stage::Landed => 4,
+        Stage::Shared => 5,
+        Stage::Following => 6,
     }
 }

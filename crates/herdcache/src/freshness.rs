@@ -42,6 +42,17 @@ impl Bounds {
         Self { soft, hard: soft.saturating_add(nanos(ttl.stale_for)), last: soft.saturating_add(nanos(ttl.last_for())) }
     }
 
+    /// F2: the bounds of a value copied from the shared tier at `now`: jitter takes a part of the freshness that is left,
+    /// and all bounds move by the same amount. What is not fresh any more stays as it is.
+    pub(crate) fn jittered(self, now: Moment, jitter: f64, unit: f64) -> Self {
+        let left = self.soft.saturating_sub(now);
+        if left == 0 {
+            return self;
+        }
+        let cut = left - shorten(Duration::from_nanos(left), jitter, unit);
+        Self { soft: self.soft - cut, hard: self.hard.saturating_sub(cut), last: self.last.saturating_sub(cut) }
+    }
+
     /// F1: what the value is at `now`.
     #[inline]
     pub(crate) fn judge(&self, now: Moment) -> Freshness {

@@ -18,7 +18,7 @@ use secret::Veiled;
 /// answers all others of the same key.
 ///
 /// The serialised form is only used to show the key (as a hash, unless the
-/// application opts in) and, later, in the shared tier.
+/// application opts in) and in a shared tier, where it stands in plain.
 ///
 /// A key's `Eq` and `Hash` run under locks of the cache and must not call it. Its `Clone` and `Drop` may.
 pub trait Key: Hash + Eq + Clone + serde::Serialize + Send + Sync + 'static {}
@@ -156,6 +156,17 @@ const SCHEMA_VERSION: u32 = 1;
 /// bytes that a key's parts may hold can make two different keys look the same.
 fn whole<'a, K: serde::Serialize>(cache: &'a str, key: &'a K) -> (&'a str, u32, &'a K) {
     (cache, SCHEMA_VERSION, key)
+}
+
+/// K1: the key's text in a shared tier, and its hash, which is the same in every process.
+///
+/// `None` if JSON cannot hold the key, or the application's code panics: a key without a text of its own is not shared.
+pub(crate) fn shared_text<K: Key>(namespace: &str, schema_version: u32, key: &K) -> Option<(String, u64)> {
+    let write = || serde_json::to_string(&(namespace, schema_version, key)).ok();
+    let text = catch_unwind(AssertUnwindSafe(write)).ok().flatten()?;
+    let mut hasher = SipHasher24::new();
+    hasher.write(text.as_bytes());
+    Some((text, hasher.finish()))
 }
 
 /// A writer that keeps nothing but the hash of what was written.

@@ -42,9 +42,12 @@
 //! | adaptive limit | permits that do not fit the origin | with [`GateBuilder::adaptive`] |
 //! | negative entries | keys that do not exist, asked for again and again | 1 s, [`Builder::negative_ttl`] |
 //! | fallback | errors where a degraded answer will do | with [`Builder::fallback`] |
+//! | shared tier | a load in each process, and cold starts | with [`Builder::shared`] |
+//! | lease | the same load in several processes at once | with [`Builder::lease`] |
 //! | group shares | one tenant whose misses crowd out the others | with [`Builder::group_share`] |
 //!
-//! All of this works within one process. Requests on other processes load for themselves.
+//! All but two of them work within one process; without a [`SharedTier`], other processes load for themselves.
+//! [`MemoryTier`] is one for tests.
 //!
 //! # Cargo features
 //!
@@ -87,13 +90,16 @@ mod loaded;
 mod local;
 mod marks;
 mod measures;
+mod memory;
 #[cfg(herd_shuttle)]
 #[doc(hidden)]
 pub mod model;
 mod origin;
+mod ratio;
 mod registry;
 mod request;
 mod runtime;
+mod shared;
 mod spread;
 mod store;
 mod sync;
@@ -119,8 +125,13 @@ pub use herdfeed::{self, Outcome, RejectReason};
 pub use key::{Key, KeyView, Secret};
 pub use loaded::Loaded;
 pub use measures::Switch;
+pub use memory::{Fault, MemoryTier};
 pub use origin::{BlockingError, LoadContext, Origin};
 pub use registry::{process_config, process_snapshot};
+pub use shared::{
+    Acquired, Codec, CodecError, Fence, Found, Holding, Lease, LeaseSight, LeaseToken, Leasing, Operation, Reading,
+    Shared, SharedKey, SharedTier, TierError, Write, WriteFailure, Writing,
+};
 pub use spread::{Reach, Spread};
 pub use ttl::Ttl;
 pub use tuning::Tuning;

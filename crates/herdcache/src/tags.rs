@@ -10,6 +10,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::clock::{self, Moment};
 use crate::graveyard::Vigil;
 use crate::kept::Kept;
 use crate::marks::{LONGEST_TAG, Marks};
@@ -35,17 +36,20 @@ struct Index<K: 'static> {
     idle: usize,
     /// The last invalidation of a tag that is not remembered: every tag may have been invalidated then.
     forgotten: Epoch,
+    forgotten_at: Moment,
 }
 
 struct Row<K: 'static> {
     /// By the number of the entry that has the tag.
     keys: HashMap<u64, Arc<Kept<K>>>,
     invalidated: Epoch,
+    /// The moment of that; 0 if never.
+    at: Moment,
 }
 
 impl<K> Default for Tags<K> {
     fn default() -> Self {
-        let index = Index { rows: HashMap::new(), idle: 0, forgotten: Epoch::default() };
+        let index = Index { rows: HashMap::new(), idle: 0, forgotten: Epoch::default(), forgotten_at: 0 };
         Self { epoch: AtomicU64::new(0), index: Mutex::new(index) }
     }
 }
@@ -70,6 +74,16 @@ impl<K> Tags<K> {
         let index = self.index.lock();
         let last = tags.iter().filter_map(|tag| Some(index.rows.get(tag)?.invalidated)).max();
         last.unwrap_or_default().max(index.forgotten)
+    }
+
+    /// The moment at which what has these tags was last invalidated here; 0 if never.
+    pub(crate) fn invalidated_at(&self, tags: &[Arc<str>]) -> Moment {
+        if tags.is_empty() {
+            return 0;
+        }
+        let index = self.index.lock();
+        let last = tags.iter().filter_map(|tag| Some(index.rows.get(tag)?.at)).max();
+        last.unwrap_or(0).max(index.forgotten_at)
     }
 
     /// The entry of these marks is about to be stored under `key`; gives when its tags were last invalidated.
@@ -108,6 +122,7 @@ impl<K> Tags<K> {
         let tag: Arc<str> = tag.into();
         let row = index.row(&tag);
         row.invalidated = epoch;
+        row.at = clock::exact();
         // Their entries leave one by one, and the row's keys with them.
         let keys: Vec<_> = row.keys.values().map(Arc::clone).collect();
         if keys.is_empty() {
@@ -126,7 +141,7 @@ impl<K> Index<K> {
                 self.idle -= 1;
             }
         }
-        let new = || Row { keys: HashMap::new(), invalidated: Epoch::default() };
+        let new = || Row { keys: HashMap::new(), invalidated: Epoch::default(), at: 0 };
         self.rows.entry(Arc::clone(tag)).or_insert_with(new)
     }
 
@@ -148,14 +163,15 @@ impl<K> Index<K> {
         if self.idle <= MOST_IDLE {
             return;
         }
-        let mut forgotten = self.forgotten;
+        let (mut forgotten, mut forgotten_at) = (self.forgotten, self.forgotten_at);
         self.rows.retain(|_, row| {
             if row.keys.is_empty() {
                 forgotten = forgotten.max(row.invalidated);
+                forgotten_at = forgotten_at.max(row.at);
             }
             !row.keys.is_empty()
         });
-        self.forgotten = forgotten;
+        (self.forgotten, self.forgotten_at) = (forgotten, forgotten_at);
         self.idle = 0;
     }
 }

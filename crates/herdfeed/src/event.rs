@@ -4,7 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::words::{FlightEnd, FlightTrigger, MissCause, RejectReason};
+use crate::words::{
+    CircuitState, FlightEnd, FlightTrigger, LeaseLoss, MissCause, RejectReason, SharedOperation, SharedWrite,
+};
 
 /// How much a fact asks of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -257,6 +259,39 @@ pub enum Fact {
     Tuned {
         /// What, and to which value.
         what: String,
+    },
+    /// So many operations on the shared tier failed that it is left alone, except for one probe at a time.
+    SharedDown {
+        /// The operation whose failure was the last straw.
+        operation: SharedOperation,
+        /// Operations that failed within the breaker's window.
+        failed: u64,
+        /// Operations that ended within the breaker's window.
+        calls: u64,
+    },
+    /// A probe succeeded: the shared tier is in use again.
+    SharedUp {
+        /// How long it was left alone.
+        duration_us: u64,
+    },
+    /// The circuit before the shared tier has changed.
+    CircuitChanged {
+        /// What it lets through from now on.
+        state: CircuitState,
+    },
+    /// A process lost the right to load a key before its load had ended.
+    LeaseLost {
+        /// The key as the application lets it be seen.
+        key: String,
+        /// How.
+        loss: LeaseLoss,
+    },
+    /// The shared tier refused a value, since something newer was there.
+    WriteRefused {
+        /// The key as the application lets it be seen.
+        key: String,
+        /// What was newer.
+        write: SharedWrite,
     },
     /// A kind that this reader does not know.
     #[serde(other)]

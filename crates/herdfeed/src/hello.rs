@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Version of the feed: `[major, minor]`. A minor only adds.
-pub const VERSION: [u16; 2] = [1, 1];
+pub const VERSION: [u16; 2] = [1, 2];
 
 /// The first line of every stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -112,6 +112,51 @@ pub struct CacheConfig {
     pub fallback: bool,
     /// How keys are shown: `hash`, `plain` or `function`.
     pub keys: String,
+    /// The shared tier, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<SharedConfig>,
+    /// The lease, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease: Option<LeaseConfig>,
+}
+
+/// Effective settings of a cache's shared tier.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SharedConfig {
+    /// The longest one operation may take.
+    pub operation_timeout_ms: u64,
+    /// The largest value that is written, in bytes.
+    pub largest_value: u64,
+    /// The application's version of what keys and values look like.
+    pub schema_version: u32,
+    /// How values are encoded.
+    pub codec: String,
+    /// What a write that failed means for a load: `ignore` or `fail`.
+    pub write_failure: String,
+    /// Failures in a row that open the circuit.
+    pub breaker_in_a_row: u64,
+    /// Time between two probes.
+    pub probe_every_ms: u64,
+    /// The most keys whose invalidation may wait.
+    pub queue: u64,
+}
+
+/// Effective settings of a cache's lease.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LeaseConfig {
+    /// How long a lease lasts.
+    pub time_ms: u64,
+    /// How often it is renewed at most.
+    pub renewals: u32,
+    /// A follower's first pause between two looks.
+    pub poll_ms: u64,
+    /// Its longest one.
+    pub poll_most_ms: u64,
+    /// How long a flight follows at most; absent if until its deadline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub follow_ms: Option<u64>,
 }
 
 /// Effective settings of one gate.

@@ -44,14 +44,18 @@ extern crate self as herdfeed;
 #[cfg(feature = "transport")]
 pub use address::Address;
 pub use event::{Event, Fact, HerdEnd, Severity};
-pub use hello::{CacheConfig, Clock, FailFastConfig, GateConfig, Hello, Process};
+pub use hello::{CacheConfig, Clock, FailFastConfig, GateConfig, Hello, LeaseConfig, Process, SharedConfig};
 pub use histogram::Histogram;
 pub use line::{Line, LineError, Past, Second};
-pub use snapshot::{CacheSnapshot, GateSnapshot, HotKey, LiveFlight, Peaks, Saved, Snapshot, Stage, TunedNow, Warmup};
+pub use snapshot::{
+    CacheSnapshot, GateSnapshot, HotKey, LeaseSnapshot, LiveFlight, OperationTimes, Peaks, Saved, SharedSnapshot,
+    Snapshot, Stage, TunedNow, Warmup,
+};
 pub use tally::Tally;
 #[cfg(feature = "transport")]
 pub use token::Token;
 pub use words::{
-    CircuitState, ClosedSet, DiscardReason, FlightEnd, FlightRole, FlightTrigger, Measure, MissCause, OriginResult,
-    Outcome, PermitClass, PermitResult, ProtectionLevel, RefreshResult, RejectReason, RemovalCause, StaleReason, Tier,
+    CircuitState, ClosedSet, DiscardReason, FlightEnd, FlightRole, FlightTrigger, LeaseLoss, LeasePoll, LeaseResult,
+    Measure, MissCause, OriginResult, Outcome, PermitClass, PermitResult, ProtectionLevel, RefreshResult, RejectReason,
+    RemovalCause, SharedOperation, SharedRead, SharedWrite, StaleReason, Tier,
 };

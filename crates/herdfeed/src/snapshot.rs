@@ -4,6 +4,8 @@
 //! loses nothing but sight of one moment. Times are microseconds: `_us` alone is
 //! a duration, `mono_us` the process's monotonic clock, `unix_us` wall time.
 
+mod shared;
+
 use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
@@ -13,6 +15,8 @@ use crate::words::{
     CircuitState, DiscardReason, FlightEnd, FlightRole, FlightTrigger, Measure, MissCause, OriginResult, Outcome,
     PermitClass, PermitResult, ProtectionLevel, RefreshResult, RejectReason, RemovalCause, StaleReason,
 };
+
+pub use shared::{LeaseSnapshot, OperationTimes, SharedSnapshot};
 
 /// The most live flights that a snapshot lists, per cache: those with most waiters or age.
 pub const LIVE_FLIGHTS: usize = 256;
@@ -137,6 +141,12 @@ pub struct CacheSnapshot {
     pub law_violations: u64,
     /// Warm-ups, done and in progress.
     pub warmup: Warmup,
+    /// The shared tier; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared: Option<SharedSnapshot>,
+    /// The lease; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lease: Option<LeaseSnapshot>,
 }
 
 /// What warm-ups came to: `total` = `loaded` + `skipped` + `failed` + `cancelled` + `left`.
@@ -257,6 +267,10 @@ pub enum Stage {
     Doomed,
     /// Over.
     Landed,
+    /// Reads the shared tier, or tries for the lease.
+    Shared,
+    /// Follows another process that loads the key.
+    Following,
     /// A stage that this reader does not know.
     #[serde(other)]
     Unknown,

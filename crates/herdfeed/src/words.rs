@@ -42,6 +42,10 @@ macro_rules! closed_set {
     };
 }
 
+mod shared;
+
+pub use shared::{LeaseLoss, LeasePoll, LeaseResult, SharedOperation, SharedRead, SharedWrite};
+
 closed_set! {
     /// How a request ended. Every request ends in exactly one of these, also
     /// when its future is dropped.
@@ -375,7 +379,7 @@ closed_set! {
 mod tests {
     use super::*;
 
-    fn check<E: ClosedSet>(expected: &[&str]) {
+    pub(super) fn check<E: ClosedSet>(expected: &[&str]) {
         let labels: Vec<_> = E::all().iter().map(|v| v.label()).collect();
         assert_eq!(labels, expected);
         for (position, value) in E::all().iter().enumerate() {

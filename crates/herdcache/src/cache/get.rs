@@ -338,6 +338,9 @@ where
                 request.end(outcome);
                 Ok(None)
             }
+            Some(Landing::Shared { stored, reason, at }) => {
+                Ok(self.core.answer_shared(request, self.key, (stored, *at), (seen.role, *reason)))
+            }
             Some(Landing::Failed(failure)) => self.core.instead(
                 request,
                 &self.asked(),

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use herdfeed::{FlightEnd, FlightTrigger, OriginResult};
+use herdfeed::{FlightEnd, FlightTrigger, OriginResult, RejectReason};
 
 use super::Core;
+use super::fly::Pilot;
 use super::land::Claim;
+use crate::clock::{self, nanos};
 use crate::flight::{Flight, Landing};
 use crate::key::Key;
 use crate::store::Store;
@@ -37,6 +39,20 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
         // Nobody is there to read it. Its tasks are stopped, and with the load's future its permit comes back.
         claim.with(Landing::Orphaned, FlightEnd::Abandoned).deliver();
+    }
+
+    /// G2: ends a background flight that found no permit, unless a caller has joined it and waits.
+    pub(super) fn end_unwatched(&self, pilot: &Pilot<K, V, E, S>) -> bool {
+        let Some(claim) = self.claim_unwatched(&pilot.flight) else { return false };
+        if let Some(previous) = pilot.flight.previous() {
+            // It has asked the shared tier for nothing; the next read must not ask again at once.
+            previous.stamps().cool_until(clock::exact().saturating_add(nanos(self.settings.cooling_base)));
+        }
+        pilot.leave();
+        let reason = RejectReason::QueueFull;
+        let retry_in = self.gate.retry_in(reason);
+        claim.with(Landing::Rejected { reason, retry_in }, FlightEnd::Rejected).deliver();
+        true
     }
 
     /// Claims the end of a flight that nobody waits for, and frees its key in the same step.

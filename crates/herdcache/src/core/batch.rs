@@ -3,6 +3,9 @@
 //! Each flight keeps its own row, deadline, doom and end; what they share is the call with its permit, its
 //! task and its watch. The reply is taken apart here, and each flight settles its part as if it had flown alone.
 
+mod home;
+mod shared;
+
 use std::collections::{HashMap, HashSet};
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +15,7 @@ use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-use herdfeed::{DiscardReason, FlightEnd, Measure, OriginResult};
+use herdfeed::{DiscardReason, FlightEnd, Measure};
 
 use super::aboard::Aboard;
 use super::fly::{Pass, Pilot, panicked};
@@ -22,7 +25,7 @@ use crate::error::Failure;
 use crate::flight::{Flight, Landing, Leash, Serves};
 use crate::gate::Place;
 use crate::key::Key;
-use crate::loaded::{Loaded, What};
+use crate::loaded::Loaded;
 use crate::origin::call::{self, Call, Part, Ticket, Within, may_poll_in_place};
 use crate::origin::{AnyOrigin, BatchFuture};
 use crate::runtime;
@@ -127,6 +130,9 @@ where
     E: Send + Sync + 'static,
     S: Store<K, V>,
 {
+    if chunk.first().is_some_and(|led| led.core.shared.is_some()) {
+        return shared::fly(chunk, origin);
+    }
     let Some(batch) = Batch::of(chunk) else { return };
     let Some(first) = batch.pilots.first() else { return };
     let now = clock::exact();
@@ -275,6 +281,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
         let end = poll_fn(|cx| aboard.pilot.poll(&mut aboard.load, cx)).await;
         let Aboard { load, part, pilot } = aboard;
+        if pilot.pilots.iter().any(Pilot::waits_for_write) {
+            return pilot.finish_written(end, load, part).await;
+        }
         pilot.finish(end, Some(load), part);
     }
 
@@ -289,32 +298,6 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 Self::fly_on(Aboard { load, part, pilot: self }).await;
             }
             Err(reason) => self.each(|pilot| pilot.reject(reason)),
-        }
-    }
-
-    /// The call has ended: each flight writes back its part; then the permit comes back, and all land.
-    fn finish(self, end: BatchEnd<V, E>, load: Option<BatchFuture<K, V, E>>, part: Part) {
-        let now = clock::exact();
-        // S7: those that are late first, so that the call is told as late.
-        for flight in self.flights().filter(|flight| now > flight.limit()) {
-            shielded(|| self.core.expire(flight));
-        }
-        self.call.ended(result_of(&end));
-        let mut parts = end.map(Vec::into_iter);
-        let mut endings = Vec::with_capacity(self.pilots.len());
-        for pilot in &self.pilots {
-            let part = match &mut parts {
-                Ok(parts) => parts.next().flatten().ok_or(Failure::Contract { what: LEFT_OUT }),
-                Err(failure) => Err(failure.clone()),
-            };
-            // S2: a panic here lands this flight and no other.
-            endings.push(catch_unwind(AssertUnwindSafe(|| pilot.settle(part))));
-        }
-        shielded(|| drop(load));
-        drop(part);
-        self.pilots.iter().for_each(Pilot::leave);
-        for ending in endings.into_iter().flatten().flatten() {
-            shielded(|| ending.deliver());
         }
     }
 }
@@ -350,23 +333,6 @@ fn serve<K, V: Send + Sync + 'static, E>(flights: &[Arc<Flight<K, V, E>>], task:
     for flight in flights {
         flight.enlist(Serves::Together(Arc::clone(&leash)));
     }
-}
-
-/// The call's one word: a value if it brought any, else a confirmation, else an absence.
-fn result_of<V, E>(end: &BatchEnd<V, E>) -> OriginResult {
-    let parts = match end {
-        Ok(parts) => parts,
-        Err(Failure::Panicked { .. }) => return OriginResult::Panicked,
-        Err(_) => return OriginResult::Error,
-    };
-    let words = parts.iter().flatten().map(|loaded| match loaded.what {
-        What::Value(_) => OriginResult::Value,
-        What::NotModified => OriginResult::NotModified,
-        What::Absent => OriginResult::Absent,
-    });
-    let told = [OriginResult::Value, OriginResult::NotModified, OriginResult::Absent];
-    // A reply that names none of its keys is none.
-    told.into_iter().find(|word| words.clone().any(|other| other == *word)).unwrap_or(OriginResult::Error)
 }
 
 /// Keeps a panic of the application's code from those whom it does not concern.

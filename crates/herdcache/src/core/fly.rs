@@ -14,12 +14,14 @@ use std::time::Duration;
 use herdfeed::{DiscardReason, FlightEnd, Measure, OriginResult, RejectReason, Stage};
 
 use super::Core;
-use super::aboard::Aboard;
+use super::aboard::{Aboard, Bound};
 use super::land::Ending;
+use super::share::Next;
+use super::trip::Trip;
 use super::write::{LoadedBy, Written};
 use crate::clock::{self, Moment, nanos};
 use crate::error::Failure;
-use crate::flight::{Flight, Landing};
+use crate::flight::Flight;
 use crate::gate::{Admission, Place};
 use crate::key::Key;
 use crate::loaded::{Loaded, What};
@@ -38,8 +40,10 @@ pub(super) struct Pilot<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'stat
     pub(super) core: Arc<Core<K, V, E, S>>,
     pub(super) flight: Arc<Flight<K, V, E>>,
     pub(super) call: Arc<Call>,
+    /// What it has to do with the shared tier; `None` where there is none.
+    pub(super) trip: Option<Box<Trip<V>>>,
     /// Whether it has left the table.
-    left: AtomicBool,
+    pub(super) left: AtomicBool,
 }
 
 /// How a load that was polled ended.
@@ -60,13 +64,21 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         flight: &Arc<Flight<K, V, E>>,
         start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
     ) {
-        let pilot = self.pilot(flight, call::current());
+        let mut pilot = self.pilot(flight, call::current());
         // X1: a shutdown may have landed it already.
         if flight.has_ended() {
             return;
         }
         if pilot.call.is_too_deep() {
             return pilot.end_early(Failure::Contract { what: "loads are nested more than 64 deep" });
+        }
+        pilot.trip = self.trip(&flight.key, flight.started);
+        if self.waits() {
+            self.drain();
+        }
+        if pilot.asks_first() {
+            return pilot
+                .spawn_with(start, |pilot, load| Pilot::fly_shared(Bound { load, ticket: None, pilot }, Next::Read));
         }
         // The flight was opened just now.
         match pilot.pass(flight.started) {
@@ -89,7 +101,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// The pilot of a flight that makes this call, alone or with others.
     pub(super) fn pilot_on(self: &Arc<Self>, flight: Arc<Flight<K, V, E>>, call: Arc<Call>) -> Pilot<K, V, E, S> {
         flight.set_call(&call);
-        Pilot { core: Arc::clone(self), flight, call, left: AtomicBool::new(false) }
+        Pilot { core: Arc::clone(self), flight, call, trip: None, left: AtomicBool::new(false) }
     }
 }
 
@@ -109,6 +121,18 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             Admission::Queued(place) => Pass::Queue(place),
             Admission::Refused(reason) => Pass::Refused(reason),
         }
+    }
+
+    /// The flight makes a call of its own, instead of one with others.
+    pub(super) fn call_alone(&mut self, above: Option<Arc<Call>>) {
+        let core = &self.core;
+        self.call_by(&Call::new(core.gate.address(), &core.account, self.flight.deadline, above));
+    }
+
+    /// The flight makes this call, instead of the one that it was to make.
+    pub(super) fn call_by(&mut self, call: &Arc<Call>) {
+        self.flight.set_call(call);
+        self.call = Arc::clone(call);
     }
 
     /// Makes the load's future; a panic in that lands the flight.
@@ -179,7 +203,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
     }
 
-    fn spawn_with<F>(
+    pub(super) fn spawn_with<F>(
         self,
         start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
         fly: impl FnOnce(Self, LoadFuture<V, E>) -> F,
@@ -219,6 +243,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
         let end = poll_fn(|cx| aboard.pilot.poll(aboard.load.as_mut(), cx)).await;
         let Aboard { load, part, pilot } = aboard;
+        if pilot.waits_for_write() {
+            return pilot.finish_written(end, load, part).await;
+        }
         pilot.finish(end, load, part);
     }
 
@@ -232,16 +259,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     /// L2: waits first until fewer than two older loads of the key run.
     async fn fly_held(self, load: LoadFuture<V, E>) {
-        loop {
-            let told = self.flight.may_start.notified();
-            if self.core.let_go(&self.flight) {
-                break;
-            }
-            let left = self.flight.deadline.saturating_sub(clock::exact());
-            if time::timeout(Duration::from_nanos(left), told).await.is_err() {
-                let core = Arc::clone(&self.core);
-                return core.expire(&self.flight);
-            }
+        if !self.has_been_let_go().await {
+            return self.core.expire(&self.flight);
         }
         match self.pass(clock::exact()) {
             Pass::Now(ticket) => self.fly_watched(ticket, load).await,
@@ -252,7 +271,21 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
     }
 
-    async fn fly_watched(self, ticket: Ticket, load: LoadFuture<V, E>) {
+    /// L2: returns when fewer than two older loads of the key run; false if that takes too long.
+    pub(super) async fn has_been_let_go(&self) -> bool {
+        loop {
+            let told = self.flight.may_start.notified();
+            if self.core.let_go(&self.flight) {
+                return true;
+            }
+            let left = self.flight.deadline.saturating_sub(clock::exact());
+            if time::timeout(Duration::from_nanos(left), told).await.is_err() {
+                return false;
+            }
+        }
+    }
+
+    pub(super) async fn fly_watched(self, ticket: Ticket, load: LoadFuture<V, E>) {
         let part = self.begin(ticket, clock::exact());
         // Also if somebody watches already: that watch may sleep until the flight's later limit.
         self.flight.claim_watch();
@@ -262,10 +295,16 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     /// The load has ended: write back, land, leave.
     fn finish(self, end: LoadEnd<V, E>, load: LoadFuture<V, E>, part: Part) {
+        self.come_home(end, load, part);
+        self.share();
+    }
+
+    fn come_home(&self, end: LoadEnd<V, E>, load: LoadFuture<V, E>, part: Part) {
         let ending = self.settle(end);
         // The load's own Drop may panic, and may take its time: it is over before the permit comes back.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(load)));
         drop(part);
+        self.keep_lease();
         self.leave();
         if let Some(ending) = ending {
             ending.deliver();
@@ -310,7 +349,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             return Some(self.core.fail_claimed(claim, failure, FlightEnd::Failed));
         };
         Some(match self.core.write_back(&self.flight, &stored, keep, now) {
-            Written::Stored => claim.with(stored.into(), fine),
+            Written::Stored => {
+                self.bring(&stored, keep);
+                claim.with(stored.into(), fine)
+            }
             Written::Discarded(reason) => {
                 self.core.account.discards.add(reason);
                 claim.with(stored.into(), FlightEnd::Discarded)
@@ -320,62 +362,6 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 claim.with(newer.into(), FlightEnd::Discarded)
             }
         })
-    }
-
-    /// Ends a flight whose load could not even be made.
-    pub(super) fn land_failure(self, failure: Failure<E>, part: Part) {
-        self.call.ended(OriginResult::Panicked);
-        let ending = self.core.fail(&self.flight, failure, FlightEnd::Panicked);
-        drop(part);
-        self.leave();
-        if let Some(ending) = ending {
-            ending.deliver();
-        }
-    }
-
-    pub(super) fn reject(self, reason: RejectReason) {
-        let retry_in = self.core.gate.retry_in(reason);
-        if let Some(claim) = self.core.claim(&self.flight) {
-            self.leave();
-            claim.with(Landing::Rejected { reason, retry_in }, FlightEnd::Rejected).deliver();
-        }
-    }
-
-    /// Ends a flight whose load never began.
-    pub(super) fn end_early(self, failure: Failure<E>) {
-        let end = if matches!(failure, Failure::Panicked { .. }) { FlightEnd::Panicked } else { FlightEnd::Failed };
-        let ending = self.core.fail(&self.flight, failure, end);
-        self.leave();
-        if let Some(ending) = ending {
-            ending.deliver();
-        }
-    }
-
-    /// Leaves the table; the next load of the key may start.
-    pub(super) fn leave(&self) {
-        if self.left.swap(true, Relaxed) {
-            return;
-        }
-        // L2: blocking work that goes on is still a load of this key.
-        let later = || {
-            let (core, flight) = (Arc::clone(&self.core), Arc::clone(&self.flight));
-            Box::new(move || core.retire(&flight)) as Box<dyn FnOnce() + Send>
-        };
-        if self.call.after_end(later) {
-            self.core.table.lock(self.flight.hash).set_aside(&self.flight);
-        } else {
-            self.core.retire(&self.flight);
-        }
-    }
-}
-
-impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Drop for Pilot<K, V, E, S> {
-    fn drop(&mut self) {
-        self.leave();
-        // Nothing landed it: its task was dropped together with its runtime.
-        if let Some(claim) = self.core.claim(&self.flight) {
-            claim.with(Landing::Orphaned, FlightEnd::Abandoned).deliver();
-        }
     }
 }
 

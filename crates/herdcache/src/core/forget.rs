@@ -2,6 +2,7 @@
 
 use std::borrow::Borrow;
 use std::hash::Hash;
+use std::sync::Arc;
 
 use super::Core;
 use crate::clock;
@@ -9,28 +10,33 @@ use crate::entry::Stored;
 use crate::graveyard::Vigil;
 use crate::kept::Kept;
 use crate::key::Key;
+use crate::spread::Ticket;
 use crate::store::Store;
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
     /// W2: forgets every key whose value has this tag, and the loads that will turn out to have it.
-    pub(crate) fn invalidate_tag(&self, tag: &str) {
+    pub(crate) fn invalidate_tag(&self, tag: &str, ticket: Option<&Arc<Ticket>>) {
         for kept in self.leavings.tags.invalidate(tag) {
             if let Some(key) = kept.key() {
-                self.invalidate(key);
+                self.invalidate(key, ticket);
             }
         }
     }
 
     /// W2: forgets everything, and every load in progress.
-    pub(crate) fn clear(&self) {
+    pub(crate) fn clear(&self, ticket: Option<&Arc<Ticket>>) {
         let now = clock::exact();
+        // What the shared tier holds of other keys is not believed here any more.
+        if let Some(tiers) = &self.shared {
+            tiers.distrust(now);
+        }
         // Loads first: none of those that have begun can be stored from here on, so that what the walk finds is all.
         self.table.each_shard(|shard| shard.doom_all(now));
         // Key by key, each under its lock; keys are copied out first, since a walk through the store must not be
         // held up by locks.
         let mut keys = Vec::new();
         self.store.each(&mut |key, _| keys.push(Kept::new(key.clone())));
-        keys.iter().filter_map(Kept::key).for_each(|key| self.invalidate(key));
+        keys.iter().filter_map(Kept::key).for_each(|key| self.invalidate(key, ticket));
     }
 
     /// W2: the key's value is stale from now on, and so is what loads that have begun will bring.

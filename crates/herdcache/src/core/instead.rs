@@ -7,7 +7,7 @@ use std::hash::Hash;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use herdfeed::{Measure, Outcome, StaleReason};
+use herdfeed::{FlightRole, Measure, Outcome, StaleReason};
 
 use super::Core;
 use crate::answer::Answer;
@@ -108,6 +108,33 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         Answer::new(entry, outcome, now)
     }
 
+    /// What the shared tier had for the flight, in this caller's words.
+    pub(crate) fn answer_shared<Q>(
+        &self,
+        request: Request<'_>,
+        key: &Q,
+        (stored, now): (&Stored<V>, Moment),
+        (role, reason): (FlightRole, StaleReason),
+    ) -> Option<Answer<V>>
+    where
+        K: Borrow<Q>,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
+    {
+        let (outcome, answer) = match stored {
+            Stored::Value(entry) if !entry.stamps.is_fresh(now) => {
+                let older = (Arc::clone(entry), self.in_force.bounds(&entry.stamps), now);
+                let answer = self.serve_older(request, key, older, reason);
+                self.count_shared(Answer::outcome(&answer));
+                return Some(answer.shared());
+            }
+            Stored::Value(entry) => (by_role(role, Outcome::Hit), Some(entry)),
+            Stored::Absent(_) => (by_role(role, Outcome::Negative), None),
+        };
+        request.end(outcome);
+        self.count_shared(outcome);
+        answer.map(|entry| Answer::new(Arc::clone(entry), outcome, now).shared())
+    }
+
     /// Nothing that was loaded may be answered: what the fallback gives, else the error.
     pub(crate) fn refuse<Q>(&self, request: Request<'_>, key: &Q, error: GetError<E>) -> Got<V, E>
     where
@@ -141,5 +168,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             | GetError::WaitTimeout { .. }
             | GetError::Closed => catch_unwind(AssertUnwindSafe(|| fallback(&key.to_owned(), error))).unwrap_or(None),
         }
+    }
+}
+
+/// A leader found it in a tier; a waiter was answered by another's flight.
+fn by_role(role: FlightRole, found: Outcome) -> Outcome {
+    match role {
+        FlightRole::Leader => found,
+        FlightRole::Waiter => Outcome::Coalesced,
     }
 }

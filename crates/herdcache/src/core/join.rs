@@ -162,7 +162,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     fn crowd(&self, turn: &Turn<K, V, E>) {
         if let Turn::Wait { flight, began, waiters, .. } = turn {
             // S5: a loader that waits for a load which waits for a permit would wait for itself.
-            if let (Stage::Held | Stage::Queued, Some(patron)) = (flight.stage(), call::current()) {
+            let may_queue = matches!(flight.stage(), Stage::Held | Stage::Queued | Stage::Shared | Stage::Following);
+            if let (true, Some(patron)) = (may_queue, call::current()) {
                 flight.take_patron(patron);
             }
             self.grown(flight, Crowd { waiters: *waiters, loads: 1 }, *began);

@@ -42,7 +42,12 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K,
     }
 }
 
-impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Ending<'_, K, V, E, S> {
+impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Ending<'a, K, V, E, S> {
+    /// The end is another one after all.
+    pub(super) fn withdraw(self) -> Claim<'a, K, V, E, S> {
+        self.claim
+    }
+
     /// Counts and tells the end, then wakes everyone.
     pub(super) fn deliver(self) {
         let Self { claim, landing, end } = self;

@@ -7,22 +7,24 @@ use std::sync::Arc;
 use herdfeed::{FlightTrigger, Measure, PermitClass, RefreshResult, RejectReason, StaleReason};
 
 use super::Core;
-use super::aboard::Aboard;
+use super::aboard::{Aboard, Bound};
 use super::fly::Pilot;
+use super::share::Next;
 use crate::clock;
 use crate::entry::Stored;
+use crate::flight::Flight;
 use crate::flight::table::Seat;
 use crate::graveyard::Vigil;
 use crate::key::Key;
 use crate::measures::{Policy, Switch};
-use crate::origin::call::Ticket;
+use crate::origin::call::{Call, Ticket};
 use crate::origin::{LoadContext, LoadFuture};
 use crate::runtime;
 use crate::store::Store;
 
 /// What became of the registration of a refresh.
-enum Opened<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> {
-    Pilot(Pilot<K, V, E, S>),
+enum Opened<K, V: Send + Sync + 'static, E> {
+    Flight(Arc<Flight<K, V, E>>),
     /// The key is being loaded already.
     Busy,
     /// There are as many flights as there may be.
@@ -99,34 +101,41 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             },
             None => None,
         };
-        let ticket = if policy.has(Measure::Permits) {
-            self.gate.enter_background(PermitClass::Refresh).map(|permit| Ticket::Permit { permit })
-        } else {
-            Some(Ticket::Free(None))
+        let trip = if self.shared.is_some() { self.trip(&key.to_owned(), clock::exact()) } else { None };
+        // What the shared tier may have needs no permit: it is asked for when it comes to a load.
+        let ticket = match &trip {
+            Some(trip) if trip.is_clear() => None,
+            Some(_) | None if !policy.has(Measure::Permits) => Some(Ticket::Free(None)),
+            Some(_) | None => {
+                let Some(permit) = self.gate.enter_background(PermitClass::Refresh) else {
+                    self.account.refreshes.add(RefreshResult::SkippedNoPermit);
+                    return Refreshing::NoPermit;
+                };
+                Some(Ticket::Permit { permit })
+            }
         };
-        let Some(ticket) = ticket else {
-            self.account.refreshes.add(RefreshResult::SkippedNoPermit);
-            return Refreshing::NoPermit;
-        };
-        match self.open_refresh(key, stored, trigger, policy) {
-            Opened::Pilot(pilot) => {
+        let refused = match self.open_refresh(key, stored, trigger, policy) {
+            Opened::Flight(flight) => {
                 // From here on the flight gives the claim back, when it lands.
                 if let Some(claim) = claim {
                     claim.hand_over();
                 }
+                // Nobody's nested load: the reader that noticed it may well be a loader.
+                let mut pilot = self.pilot(&flight, None);
+                pilot.trip = trip;
                 pilot.fly_behind(ticket, start);
-                Refreshing::Started
+                return Refreshing::Started;
             }
-            Opened::Busy => {
-                ticket.unused();
-                Refreshing::UnderWay
-            }
+            Opened::Busy => Refreshing::UnderWay,
             Opened::Full(reason) => {
-                ticket.unused();
                 self.count_rejection(reason);
                 Refreshing::Full
             }
+        };
+        if let Some(ticket) = ticket {
+            ticket.unused();
         }
+        refused
     }
 
     /// E1: whether a load of the key has to wait for its cooling to end.
@@ -152,7 +161,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         stored: Option<&Stored<V>>,
         trigger: FlightTrigger,
         policy: Policy,
-    ) -> Opened<K, V, E, S>
+    ) -> Opened<K, V, E>
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
@@ -186,14 +195,43 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         place.taken();
         self.account.flight_starts.add(trigger);
         self.sample_start(&flight, flight.started);
-        // Nobody's nested load: the reader that noticed it may well be a loader.
-        Opened::Pilot(self.pilot(&flight, None))
+        Opened::Flight(flight)
+    }
+
+    /// T1: a flight was answered with a stale value of the shared tier; opens the refresh that goes on with its call.
+    pub(super) fn refresh_behind(
+        self: &Arc<Self>,
+        answered: &Arc<Flight<K, V, E>>,
+        stored: &Stored<V>,
+        call: &Arc<Call>,
+    ) -> Option<Pilot<K, V, E, S>> {
+        let claim = stored.stamps().claim_refresh()?;
+        match self.open_refresh(&answered.key, Some(stored), FlightTrigger::Stale, answered.policy) {
+            Opened::Flight(flight) => {
+                claim.hand_over();
+                Some(self.pilot_on(flight, Arc::clone(call)))
+            }
+            Opened::Busy => None,
+            Opened::Full(reason) => {
+                self.count_rejection(reason);
+                None
+            }
+        }
     }
 }
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Pilot<K, V, E, S> {
     /// Flies a refresh or a warm-up: always spawned, so that whoever asked for it never does its work.
-    pub(super) fn fly_behind(self, ticket: Ticket, start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>) {
+    ///
+    /// Without a ticket, it is one that asks the shared tier first.
+    pub(super) fn fly_behind(self, ticket: Option<Ticket>, start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>) {
+        let ticket = match ticket {
+            Some(ticket) if !self.asks_first() => ticket,
+            ticket => {
+                return self
+                    .spawn_with(start, |pilot, load| Self::fly_shared(Bound { load, ticket, pilot }, Next::Read));
+            }
+        };
         let part = self.begin(ticket, clock::exact());
         match self.make(start) {
             Ok(load) => self.spawn(load, move |pilot, load| Self::fly_on(Aboard { load, part, pilot })),

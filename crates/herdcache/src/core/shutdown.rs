@@ -40,6 +40,15 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if !ended {
             self.close_flights();
         }
+        self.settle_tiers().await;
+    }
+
+    /// X1: what was landed is written, and held leases are given back; each of them is one operation, with its own limit.
+    async fn settle_tiers(&self) {
+        let Some(tiers) = self.shared.as_ref().filter(|_| runtime::with_timers().is_some()) else { return };
+        // A write, the lease behind it, and one round of changes that wait: what is not sent by then is left.
+        let limit = tiers.link.timeout() * 4;
+        let _ = time::timeout(limit, tiers.settled()).await;
     }
 
     /// Wakes a shutdown that waits for quiet; costs next to nothing as long as there is none.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use herdfeed::snapshot::{HOT_KEYS, LIVE_FLIGHTS};
-use herdfeed::{CacheConfig, CacheSnapshot, HotKey, LiveFlight, Peaks, ProtectionLevel, RemovalCause, Stage};
+use herdfeed::{
+    CacheConfig, CacheSnapshot, CircuitState, Event, HotKey, LiveFlight, Peaks, ProtectionLevel, RemovalCause, Stage,
+};
 
 use super::Core;
 use super::landed::LandedFlight;
@@ -31,7 +33,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let off = self.measures.off();
         let flights = self.live(now);
         let (entries, negatives) = self.store.len();
-        let protection = if off.is_empty() { ProtectionLevel::Process } else { ProtectionLevel::Observe };
+        let protection = if off.is_empty() { self.protection() } else { ProtectionLevel::Observe };
+        let (shared, lease) = self.shared.as_ref().map_or((None, None), |tiers| {
+            let (shared, lease) = tiers.snapshot();
+            (Some(shared), lease)
+        });
         CacheSnapshot {
             name: self.name.clone(),
             gate: self.gate.name().to_owned(),
@@ -79,9 +85,29 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             live: flights.flights,
             landed: self.landed.all().iter().map(|flight| self.show_landed(flight)).collect(),
             hot: self.hot_keys(now),
-            conditions: self.herds.active(|hash| self.table.lock(hash).crowd(hash)),
+            conditions: self.conditions(),
+            shared,
+            lease,
             law_violations: account.law_violations.load(Relaxed),
         }
+    }
+
+    /// How far protection reaches while every measure is on.
+    fn protection(&self) -> ProtectionLevel {
+        match &self.shared {
+            Some(tiers) if tiers.link.lease.is_some() => match tiers.link.circuit() {
+                CircuitState::Closed => ProtectionLevel::Cluster,
+                CircuitState::HalfOpen | CircuitState::Open => ProtectionLevel::Degraded,
+            },
+            Some(_) | None => ProtectionLevel::Process,
+        }
+    }
+
+    /// What has started and not ended.
+    fn conditions(&self) -> Vec<Event> {
+        let mut conditions = self.herds.active(|hash| self.table.lock(hash).crowd(hash));
+        conditions.extend(self.shared.as_ref().and_then(|tiers| tiers.link.active()));
+        conditions
     }
 
     /// S7: a load that blocked its thread before anybody joined has no watch; whoever looks ends it.

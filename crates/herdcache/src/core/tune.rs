@@ -38,6 +38,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// Effective settings, for the feed.
     pub(crate) fn config(&self) -> CacheConfig {
         let settings = &self.settings;
+        let (shared, lease) = self.shared.as_ref().map_or((None, None), |tiers| {
+            let (shared, lease) = tiers.config();
+            (Some(shared), lease)
+        });
         let (tuned, (most_stale, most_last)) = (self.tuned(), self.in_force.most());
         CacheConfig {
             name: self.name.clone(),
@@ -64,6 +68,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             when_unwatched: settings.when_unwatched.label().to_owned(),
             fallback: self.fallback.get().is_some(),
             keys: self.names.view().label().to_owned(),
+            shared,
+            lease,
         }
     }
 }

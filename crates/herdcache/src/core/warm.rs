@@ -67,9 +67,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let Some(ticket) = ticket else { return Warming::NoPermit };
         let flight = self.flight(owned, (hash, group), (FlightTrigger::Warmup, None), policy, now);
         match self.open_warm(key, &flight, place) {
-            Ok(pilot) => {
+            Ok(mut pilot) => {
+                pilot.trip = self.trip(key, now);
                 flight.enlist(Serves::Told(Arc::clone(told)));
-                pilot.fly_behind(ticket, start);
+                pilot.fly_behind(Some(ticket), start);
                 Warming::Flying(flight)
             }
             Err(other) => {

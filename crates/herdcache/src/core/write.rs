@@ -20,6 +20,8 @@ use crate::key::Key;
 use crate::loaded::{Keep, Loaded, What};
 use crate::marks::{LONGEST_TAG, MOST_TAGS, Marks};
 use crate::measures::Policy;
+use crate::shared::outbox::Change;
+use crate::spread::Ticket;
 use crate::store::Store;
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::tags::{Epoch, Tags};
@@ -166,7 +168,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     /// The application's own value: newer than every load in progress.
-    pub(crate) fn insert(&self, key: K, loaded: Loaded<V>) {
+    pub(crate) fn insert(&self, key: K, loaded: Loaded<V>, ticket: Option<&Arc<Ticket>>) {
         let hash = self.hash(&key);
         let (now, keep) = (clock::exact(), loaded.keep);
         let load = LoadedBy { took_ns: 0, previous: None };
@@ -175,6 +177,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let Some(stored) = stored else { return };
         let unfit = if keep == Keep::Store { self.unfit(&stored, now) } else { Some(DiscardReason::DoNotStore) };
         let tagged = if unfit.is_none() { Tagged::new(&stored, &key) } else { None };
+        if let Some(ticket) = ticket {
+            let change = if unfit.is_none() { Change::Write(stored.clone()) } else { Change::Remove };
+            self.post(&key, change, ticket);
+        }
         let _vigil = Vigil::open();
         let mut shard = self.table.lock(hash);
         // A version that comes too late changes nothing, and no load that reads a newer one.
@@ -195,11 +201,14 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     /// W1: forgets the key, and every load of it that is in progress.
-    pub(crate) fn invalidate<Q>(&self, key: &Q)
+    pub(crate) fn invalidate<Q>(&self, key: &Q, ticket: Option<&Arc<Ticket>>)
     where
         K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
+        if let Some(ticket) = ticket {
+            self.post(&key.to_owned(), Change::Remove, ticket);
+        }
         let hash = self.hash(key);
         self.account.invalidations.fetch_add(1, Relaxed);
         let _vigil = Vigil::open();

@@ -82,7 +82,7 @@ impl<E> GetError<E> {
             Self::WaitTimeout { .. } => ErrorKind::Timeout,
             Self::Reentrant => ErrorKind::Defect,
             Self::Failed(failure) => match failure {
-                Failure::Origin(_) => ErrorKind::OriginFailed,
+                Failure::Origin(_) | Failure::SharedWrite { .. } => ErrorKind::OriginFailed,
                 Failure::OriginTimeout { .. } | Failure::Deadline { .. } => ErrorKind::Timeout,
                 Failure::Panicked { .. } | Failure::Contract { .. } => ErrorKind::Defect,
             },
@@ -104,7 +104,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use herdfeed::RejectReason;
+    use herdfeed::{RejectReason, SharedWrite};
 
     use super::*;
 
@@ -115,6 +115,7 @@ mod tests {
                 (Failure::Origin(Arc::new("secret")), ErrorKind::OriginFailed, 502),
                 (Failure::OriginTimeout { limit }, ErrorKind::Timeout, 504),
                 (Failure::Deadline { limit }, ErrorKind::Timeout, 504),
+                (Failure::SharedWrite { write: SharedWrite::Timeout }, ErrorKind::OriginFailed, 502),
                 (Failure::Panicked { message: "secret".into() }, ErrorKind::Defect, 500),
                 (Failure::Contract { what: "secret" }, ErrorKind::Defect, 500),
             ]

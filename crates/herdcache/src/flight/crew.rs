@@ -10,7 +10,7 @@ use crate::sync::task::AbortHandle;
 #[derive(Default)]
 pub(super) struct Crew {
     pub(super) serving: Vec<Serves>,
-    /// S5: a call whose loader waits for the flight, until the flight has a call of its own.
+    /// S5: the first call whose loader waits for the flight.
     pub(super) patron: Option<Arc<Call>>,
     /// Runtimes other than its home on which somebody watches.
     abroad: Vec<u64>,
@@ -35,6 +35,8 @@ pub(crate) enum Serves {
     Together(Arc<Leash>),
     /// Somebody who counts landings: told.
     Told(Arc<Notify>),
+    /// Something that is held for the flight: given back.
+    Held(Box<dyn FnOnce() + Send>),
 }
 
 impl Serves {
@@ -43,6 +45,7 @@ impl Serves {
             Self::Alone(task) => task.abort(),
             Self::Together(leash) => drop(leash),
             Self::Told(told) => told.notify_one(),
+            Self::Held(give_back) => give_back(),
         }
     }
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use herdfeed::RejectReason;
+use herdfeed::{RejectReason, StaleReason};
 
+use crate::clock::Moment;
 use crate::entry::{Entry, Stored};
 use crate::error::Failure;
 
@@ -15,6 +16,9 @@ pub(crate) enum Landing<V: Send + Sync + 'static, E> {
     Value(Arc<Entry<V>>),
     /// There is none.
     Absent,
+    /// The shared tier had this, and was asked at this moment: a thread that is held up since makes nothing older. If it
+    /// was stale then, it is answered for this reason.
+    Shared { stored: Stored<V>, reason: StaleReason, at: Moment },
     /// The load failed.
     Failed(Failure<E>),
     /// The gate refused the load.

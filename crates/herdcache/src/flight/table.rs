@@ -164,7 +164,7 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
         K: Borrow<Q>,
     {
         let Some(row) = self.row(hash, key) else { return false };
-        row.current.iter().chain(&row.beside).filter_map(|flight| flight.call()).any(is)
+        row.current.iter().chain(&row.beside).filter_map(|flight| flight.call()).any(|call| is(&call))
     }
 
     /// Loads of the key of this hash in progress, joined or not.

@@ -11,6 +11,7 @@ use herdfeed::{CircuitState, Event, Fact, FailFastConfig, Severity};
 use super::FailFast;
 use crate::clock::{Moment, nanos};
 use crate::events;
+use crate::ratio::{CELLS, Sums, Window, step_of};
 use crate::sync::Mutex;
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -129,17 +130,17 @@ impl Breaker {
         if health == Health::Unknown || began < state.healed {
             return Turn::None;
         }
-        let step = window / CELLS as u64;
-        state.window.count(now / step, health, now.saturating_sub(began).min(window));
-        let seen = state.window.sums(now / step);
+        let lost_ns = (health == Health::Bad).then(|| now.saturating_sub(began).min(window));
+        state.window.count(now, window, lost_ns);
+        let seen = state.window.sums(now, window);
         state.streak.count(health, now);
         // Failures of long ago prove nothing in a row, either.
         let in_a_row = state.streak.failed.min(seen.failed) >= self.settings.at_least;
-        let proven = self.proves(seen, of.permits) || in_a_row && state.streak.lasts(step, now);
+        let proven = self.proves(seen, of.permits) || in_a_row && state.streak.lasts(step_of(window), now);
         if health == Health::Good || !proven {
             return Turn::None;
         }
-        let Cell { calls, failed, .. } = seen;
+        let Sums { calls, failed, .. } = seen;
         let event = events::tell(of.gate, Severity::Critical, now, Fact::OriginDown { failed, calls });
         state.outage = Some(Outage { since: now, probes_out: 0, last_failure: now, failed, calls, event });
         self.probe_next(now);
@@ -151,7 +152,7 @@ impl Breaker {
     /// A gate of few permits before an origin that hangs sees few loads end, so their number alone would never do. What
     /// it sees is where its permits were: half of them, or one at least, for the whole window (of which the cells show
     /// nine tenths at least) with loads that failed.
-    fn proves(&self, seen: Cell, permits: u64) -> bool {
+    fn proves(&self, seen: Sums, permits: u64) -> bool {
         let window = nanos(self.settings.window);
         let much = (window.saturating_mul(permits) / 2).max(window / CELLS as u64 * (CELLS as u64 - 1));
         let enough = seen.calls >= self.settings.at_least || seen.lost_ns >= much;
@@ -241,46 +242,6 @@ impl Streak {
     /// Whether nothing has succeeded for so long: what fails in one moment, as when connections are cut, is a glitch.
     fn lasts(&self, span: u64, now: Moment) -> bool {
         now.saturating_sub(self.last_good) >= span
-    }
-}
-
-/// Cells of the sliding window.
-const CELLS: usize = 10;
-
-/// Loads that ended within the last ten steps.
-#[derive(Default)]
-struct Window([Cell; CELLS]);
-
-#[derive(Clone, Copy, Default)]
-struct Cell {
-    step: u64,
-    calls: u64,
-    failed: u64,
-    /// How long the failed ones held their permits; none counts for longer than the window.
-    lost_ns: u64,
-}
-
-impl Window {
-    fn count(&mut self, step: u64, health: Health, held_ns: u64) {
-        let cell = &mut self.0[usize::try_from(step % CELLS as u64).unwrap_or(0)];
-        if cell.step != step {
-            *cell = Cell { step, ..Cell::default() };
-        }
-        cell.calls += 1;
-        if health == Health::Bad {
-            cell.failed += 1;
-            cell.lost_ns = cell.lost_ns.saturating_add(held_ns);
-        }
-    }
-
-    fn sums(&self, step: u64) -> Cell {
-        let fresh = self.0.iter().filter(|cell| step.saturating_sub(cell.step) < CELLS as u64);
-        fresh.fold(Cell { step, ..Cell::default() }, |sum, cell| Cell {
-            step,
-            calls: sum.calls + cell.calls,
-            failed: sum.failed + cell.failed,
-            lost_ns: sum.lost_ns.saturating_add(cell.lost_ns),
-        })
     }
 }
 

@@ -23,8 +23,8 @@ use super::Hashed;
 /// [`expose`](Self::expose) only.
 ///
 /// To the cache it is `T`: it compares, hashes and serialises as such. So **whatever else serialises the key writes the
-/// part in clear**: saving [`hot_keys`](crate::Cache::hot_keys) to a file does, so that they can be read back. `Debug`
-/// shows nothing of it.
+/// part in clear**: saving [`hot_keys`](crate::Cache::hot_keys) to a file does, so that they can be read back, and so
+/// does a shared tier, by whose keys processes find each other's values. `Debug` shows nothing of it.
 ///
 /// ```
 /// use std::time::Duration;

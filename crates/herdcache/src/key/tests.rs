@@ -15,6 +15,22 @@ fn k1_key_text_is_injective() {
     assert_ne!(hash("a", "b"), hash("ab", ""));
 }
 
+/// K1, L8: in a shared tier, no two keys, caches or schema versions have one text.
+#[test]
+fn k1_shared_texts_are_injective() {
+    type Odd = std::collections::BTreeMap<(u8, u8), u8>;
+    let text = |cache: &str, version, key: &(&str, &str)| {
+        shared_text(cache, version, &(key.0.to_owned(), key.1.to_owned())).unwrap().0
+    };
+    let keys = [("a", "b\",\"c"), ("a\",\"b", "c"), ("a,b", "c"), ("", "a,b,c"), ("a\0", "b"), ("a", "\0b")];
+    let mut texts: Vec<String> = keys.iter().map(|key| text("cache", 1, key)).collect();
+    texts.extend([text("cache", 2, &keys[0]), text("c", 1, &keys[0]), text("cache\",1", 1, &keys[0])]);
+    let different: std::collections::HashSet<&String> = texts.iter().collect();
+    assert_eq!(different.len(), texts.len(), "{texts:?}");
+    assert_eq!(texts[2], r#"["cache",1,["a,b","c"]]"#);
+    assert_eq!(shared_text("odd", 1, &Odd::from([((1, 1), 1)])), None);
+}
+
 /// K2: the default view shows nothing of the key and differs by cache.
 #[test]
 fn k2_keys_are_hashed_unless_opted_in() {

@@ -202,6 +202,11 @@ impl Call {
         false
     }
 
+    /// Whether the loader of another call asked for this one.
+    pub(crate) fn has_parent(&self) -> bool {
+        self.parent.is_some()
+    }
+
     /// S5: whether it is nested deeper than loads may be.
     pub(crate) fn is_too_deep(&self) -> bool {
         self.depth > DEEPEST

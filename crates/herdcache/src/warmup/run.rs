@@ -210,7 +210,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Run<K, V, E> {
 fn told_by<V: Send + Sync + 'static, E>(landing: &Landing<V, E>) -> (Done, End) {
     match landing {
         Landing::Value(entry) => (Done::Loaded, End::Value(entry.stamps.load_ns)),
-        Landing::Absent => (Done::Loaded, End::Absent),
+        // The shared tier's answer says nothing of the origin.
+        Landing::Absent | Landing::Shared { .. } => (Done::Loaded, End::Absent),
         Landing::Failed(Failure::OriginTimeout { .. } | Failure::Deadline { .. }) => (Done::Failed, End::Late),
         Landing::Failed(_) | Landing::Rejected { .. } | Landing::Closed | Landing::Orphaned => {
             (Done::Failed, End::Failed)

@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use crate::support::{Calls, DbError, ms, outcome};
 
 /// What a batch call answers.
-type Reply = Result<Vec<(u64, Loaded<String>)>, DbError>;
+pub(crate) type Reply = Result<Vec<(u64, Loaded<String>)>, DbError>;
 
 /// An origin whose batch calls load up to `MOST` keys, after 10 ms and as its script says.
 struct Shelf<const MOST: usize> {
@@ -33,7 +33,7 @@ fn book(key: u64) -> Loaded<String> {
 
 /// Every book that was asked for.
 #[expect(clippy::unnecessary_wraps, reason = "one of the replies of a script")]
-fn all(keys: &[u64]) -> Reply {
+pub(crate) fn all(keys: &[u64]) -> Reply {
     Ok(keys.iter().map(|key| (*key, book(*key))).collect())
 }
 
@@ -62,29 +62,32 @@ impl<const MOST: usize> Origin<u64, String> for Shelf<MOST> {
     }
 }
 
-type Books = ReadThrough<u64, String, DbError>;
+pub(crate) type Books = ReadThrough<u64, String, DbError>;
 
 /// What the origin of a cache saw.
-struct Seen {
+pub(crate) struct Seen {
     calls: Arc<Calls>,
     asked: Arc<Mutex<Vec<Vec<u64>>>>,
 }
 
 impl Seen {
     /// The keys of each call so far, the calls in the order of their first keys.
-    fn asked(&self) -> Vec<Vec<u64>> {
+    pub(crate) fn asked(&self) -> Vec<Vec<u64>> {
         let mut asked = self.asked.lock().clone();
         asked.sort_unstable();
         asked
     }
 }
 
-fn settings(name: &str, gate: &Gate) -> Builder<u64, String, DbError> {
+pub(crate) fn settings(name: &str, gate: &Gate) -> Builder<u64, String, DbError> {
     Cache::builder(name, Ttl::fresh_for(ms(60_000)), gate).jitter(0.0)
 }
 
 /// A cache over a shelf.
-fn over<const MOST: usize>(builder: Builder<u64, String, DbError>, reply: fn(&[u64]) -> Reply) -> (Books, Seen) {
+pub(crate) fn over<const MOST: usize>(
+    builder: Builder<u64, String, DbError>,
+    reply: fn(&[u64]) -> Reply,
+) -> (Books, Seen) {
     let seen = Seen { calls: Arc::default(), asked: Arc::default() };
     let shelf = Shelf::<MOST> { calls: Arc::clone(&seen.calls), asked: Arc::clone(&seen.asked), reply };
     (builder.build_over(shelf).unwrap(), seen)
@@ -96,18 +99,18 @@ fn books(name: &str, reply: fn(&[u64]) -> Reply) -> (Books, Seen) {
 }
 
 /// A batch in a task of its own. It has not run yet when this returns.
-fn ask_many(books: &Books, keys: impl Into<Vec<u64>>) -> JoinHandle<Vec<Got<String, DbError>>> {
+pub(crate) fn ask_many(books: &Books, keys: impl Into<Vec<u64>>) -> JoinHandle<Vec<Got<String, DbError>>> {
     let (books, keys) = (books.clone(), keys.into());
     tokio::spawn(async move { books.get_many(&keys).await })
 }
 
 /// How each key was answered; `None` is an absence.
-fn outcomes(got: &[Got<String, DbError>]) -> Vec<Option<Outcome>> {
+pub(crate) fn outcomes(got: &[Got<String, DbError>]) -> Vec<Option<Outcome>> {
     got.iter().map(outcome).collect()
 }
 
 /// The values; `-` where there is none.
-fn values(got: &[Got<String, DbError>]) -> Vec<&str> {
+pub(crate) fn values(got: &[Got<String, DbError>]) -> Vec<&str> {
     got.iter().map(|got| got.as_ref().ok().and_then(Option::as_ref).map_or("-", |answer| answer.as_str())).collect()
 }
 

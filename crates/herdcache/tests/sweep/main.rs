@@ -17,5 +17,6 @@ mod services;
 #[path = "../engine/support.rs"]
 #[expect(dead_code, reason = "these tests need a part of it")]
 mod support;
+mod tiers;
 mod waits;
 mod world;

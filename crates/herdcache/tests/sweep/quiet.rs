@@ -28,6 +28,10 @@ pub(crate) async fn rest(world: &World, own: Option<Own>) -> Result<(), String> 
     }
     if !world.is_closed() {
         as_good_as_new(world).await?;
+        if world.tier.is_some() {
+            // What these loads brought is written, and their leases go back, behind their answers.
+            tokio::time::sleep(ms(1)).await;
+        }
         account(world)?;
     }
     empty(world).await
@@ -46,6 +50,10 @@ fn account(world: &World) -> Result<(), String> {
     same("L1 ends of calls", &cache.origin_results.total(), &cache.origin_calls)?;
     if world.is_counted() {
         same("L1 calls as the origin counts them", &cache.origin_calls, &world.calls.started())?;
+    }
+    if let (Some(tier), Some(shared), Some(lease)) = (&world.tier, &cache.shared, &cache.lease) {
+        same("X1 leases in the tier, held, followed", &[tier.leases() as u64, lease.held, lease.following], &[0; 3])?;
+        same("W2 changes that wait", &[shared.queued, shared.lost], &[0; 2])?;
     }
     let keys = cache.warmup.loaded + cache.warmup.skipped + cache.warmup.failed + cache.warmup.cancelled;
     same("L1 keys of warm-ups", &keys, &cache.warmup.total)?;
@@ -68,6 +76,9 @@ fn ledger(world: &World, own: Own) -> Result<(), String> {
 
 /// L3, G1: all permits and all places of the queue can be taken at once, and no more; S2: every key can be loaded.
 async fn as_good_as_new(world: &World) -> Result<(), String> {
+    if let Some(tier) = &world.tier {
+        tier.heal();
+    }
     world.items.clear();
     // G5: a gate that is shut lets one through to find out.
     probe(world, QUICK).await?;

@@ -4,7 +4,9 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
-use herdcache::{Builder, Cache, Gate, GateBuilder, Got, LoadContext, Loaded, Origin, ReadThrough, Ttl, WhenUnwatched};
+use herdcache::{
+    Builder, Cache, Gate, GateBuilder, Got, LoadContext, Loaded, MemoryTier, Origin, ReadThrough, Ttl, WhenUnwatched,
+};
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -95,6 +97,8 @@ pub(crate) struct World {
     pub(crate) items: Items,
     pub(crate) gate: Gate,
     pub(crate) calls: Arc<Calls>,
+    /// The tier that it shares with others, if it does.
+    pub(crate) tier: Option<MemoryTier>,
     others: Arc<Mutex<Vec<Other>>>,
     /// Requests that were made by anybody but the swept future.
     requests: Arc<AtomicU64>,
@@ -128,7 +132,7 @@ impl World {
         let items = set(builder).build_over(Shelf::<4>(Arc::clone(&calls))).unwrap();
         let (requests, given_up, closed) = (Arc::default(), Arc::default(), Arc::default());
         let counted = Arc::new(AtomicBool::new(true));
-        Self { items, gate, calls, others: Arc::default(), requests, given_up, closed, counted }
+        Self { items, gate, calls, tier: None, others: Arc::default(), requests, given_up, closed, counted }
     }
 
     /// A caller who has to get the value of this key, whatever becomes of the future that is swept.

@@ -3,8 +3,9 @@
 use herdfeed::snapshot::{CacheSnapshot, GateSnapshot, HotKey, LiveFlight, Peaks, Saved, Stage, TunedNow, Warmup};
 use herdfeed::{
     CacheConfig, CircuitState, Clock, ClosedSet, Event, Fact, FailFastConfig, FlightEnd, FlightTrigger, GateConfig,
-    Hello, HerdEnd, Histogram, Line, Measure, MissCause, Past, Process, ProtectionLevel, RejectReason, Second,
-    Severity, Snapshot, Tally,
+    Hello, HerdEnd, Histogram, LeaseConfig, LeaseLoss, LeaseSnapshot, Line, Measure, MissCause, OperationTimes, Past,
+    Process, ProtectionLevel, RejectReason, Second, Severity, SharedConfig, SharedOperation, SharedSnapshot,
+    SharedWrite, Snapshot, Tally,
 };
 
 /// One line of every kind.
@@ -118,6 +119,23 @@ fn cache_config() -> CacheConfig {
         when_unwatched: "abandon".into(),
         fallback: true,
         keys: "hash".into(),
+        shared: Some(SharedConfig {
+            operation_timeout_ms: 50,
+            largest_value: 1 << 20,
+            schema_version: 2,
+            codec: "json".into(),
+            write_failure: "fail".into(),
+            breaker_in_a_row: 5,
+            probe_every_ms: 1_001,
+            queue: 10_002,
+        }),
+        lease: Some(LeaseConfig {
+            time_ms: 10_100,
+            renewals: 3,
+            poll_ms: 25,
+            poll_most_ms: 250,
+            follow_ms: Some(4_000),
+        }),
     }
 }
 
@@ -213,7 +231,31 @@ fn cache() -> CacheSnapshot {
         conditions: vec![event(30, facts().swap_remove(0))],
         law_violations: 33,
         warmup: Warmup { running: 1, width: 4, total: 60, loaded: 30, skipped: 11, failed: 3, cancelled: 2, left: 14 },
+        shared: Some(shared()),
+        lease: Some(lease()),
     }
+}
+
+fn shared() -> SharedSnapshot {
+    SharedSnapshot {
+        reads: tally(),
+        writes: tally(),
+        outcomes: tally(),
+        timeouts: tally(),
+        connection_errors: tally(),
+        refusals: tally(),
+        operations: vec![OperationTimes { operation: SharedOperation::Read, times: histogram() }],
+        circuit: Some(CircuitState::Closed),
+        transitions: tally(),
+        queued: 34,
+        queue: 10_000,
+        sent: 35,
+        lost: 36,
+    }
+}
+
+fn lease() -> LeaseSnapshot {
+    LeaseSnapshot { acquisitions: tally(), losses: tally(), polls: tally(), renewals: 37, held: 38, following: 39 }
 }
 
 fn live(stage: Stage, end: Option<FlightEnd>) -> LiveFlight {
@@ -291,6 +333,11 @@ pub(crate) fn facts() -> Vec<Fact> {
         Fact::DuplicateName { name: "users".into() },
         Fact::OriginDown { failed: 17, calls: 20 },
         Fact::OriginUp { duration_us: 15 },
+        Fact::SharedDown { operation: SharedOperation::Read, failed: 5, calls: 6 },
+        Fact::SharedUp { duration_us: 16 },
+        Fact::CircuitChanged { state: CircuitState::HalfOpen },
+        Fact::LeaseLost { key: key(), loss: LeaseLoss::Expired },
+        Fact::WriteRefused { key: key(), write: SharedWrite::RefusedFence },
     ]
 }
 
@@ -324,6 +371,11 @@ pub(crate) fn place_of(fact: &Fact) -> usize {
         Fact::DuplicateName { .. } => 24,
         Fact::OriginDown { .. } => 25,
         Fact::OriginUp { .. } => 26,
-        Fact::Unknown => 27,
+        Fact::SharedDown { .. } => 27,
+        Fact::SharedUp { .. } => 28,
+        Fact::CircuitChanged { .. } => 29,
+        Fact::LeaseLost { .. } => 30,
+        Fact::WriteRefused { .. } => 31,
+        Fact::Unknown => 32,
     }
 }

@@ -90,6 +90,14 @@ fn fact(fact: &Fact) -> (&'static str, Option<&str>, String) {
         }
         Fact::DuplicateName { name } => ("duplicate_name", None, format!("a second cache is called {name}")),
         Fact::Tuned { what } => ("tuned", None, what.clone()),
+        Fact::SharedDown { operation, failed, calls } => (
+            "shared_down",
+            None,
+            format!("{} of {} operations failed, last {operation}", number(*failed), number(*calls)),
+        ),
+        Fact::CircuitChanged { state } => ("circuit_changed", None, format!("shared tier {state}")),
+        Fact::LeaseLost { key, loss } => ("lease_lost", Some(key), loss.to_string()),
+        Fact::WriteRefused { key, write } => ("write_refused", Some(key), write.to_string()),
         Fact::AvalancheEnded { duration_us }
         | Fact::EvictionSurgeEnded { duration_us }
         | Fact::OriginRelieved { duration_us }
@@ -99,6 +107,7 @@ fn fact(fact: &Fact) -> (&'static str, Option<&str>, String) {
         | Fact::ConnectionsExhaustedEnded { duration_us }
         | Fact::RejectingEnded { duration_us }
         | Fact::ColdStartEnded { duration_us }
+        | Fact::SharedUp { duration_us }
         | Fact::StaleBoundNearEnded { duration_us } => (ended(fact), None, format!("after {}", micros(*duration_us))),
         Fact::Unknown => ("unknown", None, "a kind that this herdtop does not know: upgrade it".into()),
     }
@@ -116,6 +125,7 @@ fn ended(fact: &Fact) -> &'static str {
         Fact::RejectingEnded { .. } => "rejecting_ended",
         Fact::ColdStartEnded { .. } => "cold_start_ended",
         Fact::StaleBoundNearEnded { .. } => "stale_bound_near_ended",
+        Fact::SharedUp { .. } => "shared_up",
         Fact::FlightStarted { .. }
         | Fact::FlightLanded { .. }
         | Fact::HerdStarted { .. }
@@ -133,6 +143,10 @@ fn ended(fact: &Fact) -> &'static str {
         | Fact::StaleBoundNear { .. }
         | Fact::DuplicateName { .. }
         | Fact::Tuned { .. }
+        | Fact::SharedDown { .. }
+        | Fact::CircuitChanged { .. }
+        | Fact::LeaseLost { .. }
+        | Fact::WriteRefused { .. }
         | Fact::Unknown => "",
     }
 }

@@ -226,7 +226,7 @@ fn of_target(target: &Target, now: Now) -> Vec<Row> {
 fn loads(stage: Stage) -> bool {
     match stage {
         Stage::Queued | Stage::Origin => true,
-        Stage::Held | Stage::Doomed | Stage::Landed | Stage::Unknown => false,
+        Stage::Held | Stage::Doomed | Stage::Landed | Stage::Shared | Stage::Following | Stage::Unknown => false,
     }
 }
 

@@ -43,6 +43,15 @@ fn one(scene: &Scene<'_>, event: &Event) -> Option<Finding> {
                 .why("they coalesce nothing with each other")
                 .cure("build the cache once and clone its handle, not one per request"),
         ),
+        Fact::SharedDown { operation, failed, calls } => Some(
+            base(Kind::SharedDown)
+                .what(
+                    format!("the shared tier is down: {} of {} operations failed", number(*failed), number(*calls)),
+                    *failed,
+                )
+                .why(format!("{operation} failed last; every process loads for itself, behind its gate"))
+                .cure("look at the shared tier; a fleet of cold local tiers is what the origin sees"),
+        ),
         Fact::FlightStarted { .. }
         | Fact::FlightLanded { .. }
         | Fact::HerdEnded(_)
@@ -58,6 +67,10 @@ fn one(scene: &Scene<'_>, event: &Event) -> Option<Finding> {
         | Fact::HotKeyChanged { .. }
         | Fact::StaleBoundNearEnded { .. }
         | Fact::Tuned { .. }
+        | Fact::SharedUp { .. }
+        | Fact::CircuitChanged { .. }
+        | Fact::LeaseLost { .. }
+        | Fact::WriteRefused { .. }
         | Fact::Unknown => None,
     }
 }

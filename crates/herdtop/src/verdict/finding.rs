@@ -29,6 +29,8 @@ pub enum Kind {
     Saturated,
     /// The origin is much slower than usual.
     OriginSlow,
+    /// The shared tier fails, so that every process loads for itself.
+    SharedDown,
     /// Callers get errors.
     Failing,
     /// A stale value comes close to its bound.
@@ -90,6 +92,7 @@ impl Kind {
             Self::Rejecting => "REJECTING",
             Self::Saturated => "PERMITS FULL",
             Self::OriginSlow => "ORIGIN SLOW",
+            Self::SharedDown => "SHARED TIER DOWN",
             Self::Failing => "FAILING",
             Self::StaleBound => "STALE COVER",
             Self::Overcommitted => "TOO MANY PERMITS",
@@ -252,6 +255,7 @@ impl Finding {
             | Kind::Rejecting
             | Kind::Saturated
             | Kind::OriginSlow
+            | Kind::SharedDown
             | Kind::Failing
             | Kind::StaleBound
             | Kind::Overcommitted

@@ -42,8 +42,8 @@ fn parallel_loads(cache: &CacheSnapshot) -> HashMap<&str, (u64, u64)> {
     let mut loads: HashMap<&str, (u64, u64)> = HashMap::new();
     for flight in &cache.live {
         match flight.stage {
-            // One doomed load may run beside the current one; held and landed ones do not load.
-            Stage::Doomed | Stage::Held | Stage::Landed | Stage::Unknown => {}
+            // One doomed load may run beside the current one; held, landed and following ones do not load.
+            Stage::Doomed | Stage::Held | Stage::Landed | Stage::Shared | Stage::Following | Stage::Unknown => {}
             Stage::Queued | Stage::Origin => {
                 let (count, oldest) = loads.entry(&flight.key).or_default();
                 *count += 1;

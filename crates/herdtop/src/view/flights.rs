@@ -182,6 +182,8 @@ fn state(row: &Row, cells: usize) -> String {
         (None, Stage::Held) => "held".into(),
         (None, Stage::Queued) => "queued".into(),
         (None, Stage::Doomed) => "doomed".into(),
+        (None, Stage::Shared) => "shared".into(),
+        (None, Stage::Following) => "follows".into(),
         (None, Stage::Origin | Stage::Landed | Stage::Unknown) if row.parallel > 1 => {
             format!("x{}{}", row.parallel, at_least(row))
         }

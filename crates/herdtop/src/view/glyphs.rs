@@ -116,7 +116,7 @@ impl Glyphs {
     /// What fills the lane of a flight that has come this far.
     pub(super) fn stage(&self, stage: Stage) -> char {
         match stage {
-            Stage::Held | Stage::Queued => self.queued,
+            Stage::Held | Stage::Queued | Stage::Shared | Stage::Following => self.queued,
             Stage::Doomed => self.doomed,
             Stage::Origin | Stage::Landed | Stage::Unknown => self.at_origin,
         }

@@ -25,6 +25,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("herd", &["events"]),
     // A call holds its permit.
     ("origin", &["gate"]),
+    // The circuit tells when it opens and closes.
+    ("shared", &["events"]),
+    // It implements the contracts.
+    ("memory", &["shared"]),
     // A flight holds its call; the table's lock also covers the cooling keys, and counts a key's crowd.
     ("flight", &["origin", "cooling", "herd"]),
 ];

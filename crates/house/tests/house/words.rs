@@ -12,7 +12,7 @@ use herdfeed::words::{self, ClosedSet};
 use crate::source::{Kind, Token, matching, tokens};
 use crate::tree;
 
-const SOURCE: &str = "crates/herdfeed/src/words.rs";
+const SOURCES: [&str; 2] = ["crates/herdfeed/src/words.rs", "crates/herdfeed/src/words/shared.rs"];
 const PAGE: &str = "docs/reference/words.md";
 
 /// One closed set as its source declares it.
@@ -32,7 +32,8 @@ fn compiled() -> Vec<(&'static str, Vec<&'static str>)> {
         ($($name:ident)+) => { vec![$((stringify!($name), labels::<words::$name>())),+] };
     }
     sets![Outcome MissCause FlightTrigger FlightEnd RejectReason StaleReason RemovalCause DiscardReason OriginResult
-        RefreshResult PermitClass PermitResult CircuitState Measure ProtectionLevel Tier FlightRole]
+        RefreshResult PermitClass PermitResult CircuitState Measure ProtectionLevel Tier FlightRole
+        SharedOperation SharedRead SharedWrite LeaseResult LeaseLoss LeasePoll]
 }
 
 /// Every `closed_set!` of a source file.
@@ -93,10 +94,11 @@ fn page(sets: &[Set]) -> String {
 
 #[test]
 fn every_word_is_on_the_page() {
-    let sets = declared(&tree::read(SOURCE).expect("herdfeed has its words"));
+    let sets: Vec<Set> =
+        SOURCES.iter().flat_map(|source| declared(&tree::read(source).expect("herdfeed has its words"))).collect();
     let found: Vec<_> =
         sets.iter().map(|s| (s.name.as_str(), s.values.iter().map(|v| v.0.as_str()).collect())).collect();
-    assert_eq!(found, compiled(), "a set in {SOURCE} is not in the list of this test, or the other way round");
+    assert_eq!(found, compiled(), "a set in {SOURCES:?} is not in the list of this test, or the other way round");
     tree::compare(PAGE, &page(&sets));
 }
 
