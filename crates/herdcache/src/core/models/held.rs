@@ -9,7 +9,7 @@ use crate::unwatched::WhenUnwatched;
 fn two_old_and_one_held(core: &Models) -> [One; 3] {
     let old = [(); 2].map(|()| {
         let (flight, _) = opened(core);
-        core.invalidate(&KEY);
+        core.invalidate(&KEY, None);
         flight
     });
     let (held, _) = opened(core);
@@ -60,7 +60,7 @@ fn l5_a_change_meets_the_start_of_a_held_load() {
         core.retire(&first);
         let change = spawn({
             let core = Arc::clone(&core);
-            move || core.invalidate(&KEY)
+            move || core.invalidate(&KEY, None)
         });
         begin(&core, &held);
         // From here on it reads the origin.
