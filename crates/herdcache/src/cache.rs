@@ -41,7 +41,7 @@ use get::Get;
 /// sees only the key, so it cannot forget what the answer depends on. With
 /// [`Cache::get_with`] the leader's loader answers every other caller of the key.
 pub struct Cache<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static = BoxError> {
-    core: Arc<Core<K, V, E>>,
+    pub(crate) core: Arc<Core<K, V, E>>,
     wait: Option<Duration>,
 }
 

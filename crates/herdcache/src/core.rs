@@ -6,6 +6,7 @@
 mod abandon;
 mod aboard;
 pub(crate) mod batch;
+mod berth;
 mod ends;
 pub(crate) mod fly;
 mod follow;
@@ -15,6 +16,8 @@ pub(crate) mod join;
 mod land;
 mod landed;
 mod lease;
+#[cfg(all(test, herd_loom))]
+mod models;
 pub(crate) mod post;
 mod promote;
 pub(crate) mod refresh;
@@ -51,12 +54,12 @@ use crate::key::{Key, KeyNames};
 use crate::local::{Local, Room};
 use crate::measures::{Measures, Policy};
 use crate::shared::Tiers;
-use crate::store::moka::MokaStore;
 use crate::store::{Leavings, Store};
 use crate::sync::Notify;
 use crate::sync::RandomState;
+use crate::sync::atomic::AtomicBool;
 use crate::sync::atomic::Ordering::{Relaxed, SeqCst};
-use crate::sync::atomic::{AtomicBool, AtomicU64};
+use crate::sync::plain::atomic::AtomicU64;
 use crate::tags::Epoch;
 use crate::tuning::InForce;
 use landed::LandedRing;
@@ -66,7 +69,11 @@ use samples::Samples;
 pub(crate) type SharedOf<V> = Tiers<V, Stored<V>>;
 
 /// The store that caches use.
-pub(crate) type LocalStore<K, V> = MokaStore<K, V>;
+#[cfg(not(any(herd_loom, herd_shuttle)))]
+pub(crate) type LocalStore<K, V> = crate::store::moka::MokaStore<K, V>;
+/// The store that caches use where a model checker decides what runs next.
+#[cfg(any(herd_loom, herd_shuttle))]
+pub(crate) type LocalStore<K, V> = crate::store::model::ModelStore<K, V>;
 
 /// One cache.
 pub(crate) struct Core<K: 'static, V: Send + Sync + 'static, E, S = LocalStore<K, V>> {

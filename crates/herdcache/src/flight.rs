@@ -24,6 +24,7 @@ use crate::measures::Policy;
 use crate::origin::call::Call;
 use crate::sync::atomic::Ordering::{AcqRel, Relaxed};
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
+use crate::sync::plain::atomic as plain;
 use crate::sync::task::AbortHandle;
 use crate::sync::{Mutex, Notify, OnceLock};
 use crate::tags::Epoch;
@@ -77,7 +78,7 @@ pub(crate) struct Flight<K, V: Send + Sync + 'static, E> {
 }
 
 /// Loads are numbered as they begin, from 1.
-static NEXT_LOAD: AtomicU64 = AtomicU64::new(1);
+static NEXT_LOAD: plain::AtomicU64 = plain::AtomicU64::new(1);
 
 /// A caller's place among a flight's waiters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -234,9 +235,26 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
     }
 
     /// The call to the origin that this flight makes, instead of the one that it was to make.
-    pub(crate) fn set_call(&self, call: Arc<Call>) {
-        let old = self.call.lock().replace(call);
+    pub(crate) fn set_call(&self, call: &Arc<Call>) {
+        let old = self.call.lock().replace(Arc::clone(call));
         drop(old);
+        // Whoever came before there was this call has left his here; whoever comes later finds it.
+        let patron = self.crew.lock().patron.clone();
+        if let Some(patron) = patron {
+            call.take_patron(patron);
+        }
+    }
+
+    /// S5: the loader of `patron` waits for this flight, whose call may not have been made yet, or may be made anew.
+    pub(crate) fn take_patron(&self, patron: Arc<Call>) {
+        // Under the crew's lock: either the call is seen here, or `set_call` sees what is left here.
+        let mut crew = self.crew.lock();
+        crew.patron.get_or_insert_with(|| Arc::clone(&patron));
+        let call = self.call();
+        drop(crew);
+        if let Some(call) = call {
+            call.take_patron(patron);
+        }
     }
 
     /// The call to the origin, once there is one.

@@ -4,10 +4,7 @@
 //! middle of a write that holds the key's table lock. A key that dies there waits
 //! in the graveyard like a value does.
 
-use std::borrow::Borrow;
 use std::hash::{Hash, Hasher};
-
-use moka::Equivalent;
 
 use crate::graveyard;
 
@@ -49,20 +46,5 @@ impl<K> Drop for Kept<K> {
                 graveyard::keep(key);
             }
         }
-    }
-}
-
-/// What a lookup brings: any borrowed form of the key.
-pub(crate) struct Probe<'a, Q: ?Sized>(pub(crate) &'a Q);
-
-impl<Q: Hash + ?Sized> Hash for Probe<'_, Q> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.0.hash(state);
-    }
-}
-
-impl<K: Borrow<Q>, Q: Eq + ?Sized> Equivalent<Kept<K>> for Probe<'_, Q> {
-    fn equivalent(&self, kept: &Kept<K>) -> bool {
-        kept.0.as_ref().is_some_and(|key| key.borrow() == self.0)
     }
 }

@@ -91,6 +91,9 @@ mod local;
 mod marks;
 mod measures;
 mod memory;
+#[cfg(herd_shuttle)]
+#[doc(hidden)]
+pub mod model;
 mod origin;
 mod ratio;
 mod registry;

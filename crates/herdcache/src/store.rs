@@ -4,10 +4,15 @@
 //! is generic over it, and two stores implement it. A store tells each entry that
 //! leaves exactly once, with a word on whether room or a writer asked for it.
 
+#[cfg(any(herd_loom, herd_shuttle))]
+pub(crate) mod model;
+#[cfg(not(any(herd_loom, herd_shuttle)))]
 pub(crate) mod moka;
 #[cfg(test)]
+#[cfg(not(any(herd_loom, herd_shuttle)))]
 pub(crate) mod quick;
 #[cfg(test)]
+#[cfg(not(any(herd_loom, herd_shuttle)))]
 mod tests;
 
 use std::borrow::Borrow;
@@ -57,6 +62,7 @@ pub(crate) trait Store<K: 'static, V: Send + Sync + 'static>: Send + Sync + 'sta
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leaving {
     /// The store, to make room.
+    #[cfg_attr(any(herd_loom, herd_shuttle), expect(dead_code, reason = "the checkers' store has no bound"))]
     Room,
     /// A newer value took its place.
     Overwritten,

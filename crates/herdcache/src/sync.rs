@@ -2,21 +2,26 @@
 //!
 //! Nothing else of this crate names `std::sync`'s locks and atomics, `parking_lot`
 //! or tokio, so that one place decides what they are. Services get exactly those;
-//! a model checker that wants to decide what runs next gets its own in their place.
-//! [`plain`] is what never takes part in that: what belongs to the process rather
-//! than to a cache, and counts that nothing but a reader's eye depends on.
+//! a build with `--cfg herd_loom` or `--cfg herd_shuttle` gets a model checker's,
+//! which decide what runs next. [`plain`] is what never takes part in that: what
+//! belongs to the process rather than to a cache, and counts that nothing but a
+//! reader's eye depends on. `docs/correctness.md` says what the models show.
 
-pub(crate) use std::sync::OnceLock;
-pub(crate) use std::thread_local;
+#[cfg(any(herd_loom, herd_shuttle))]
+mod modelled;
+#[cfg(not(any(herd_loom, herd_shuttle)))]
+mod real;
+#[cfg(herd_loom)]
+mod under_loom;
+#[cfg(herd_shuttle)]
+mod under_shuttle;
 
-pub(crate) use foldhash::fast::RandomState;
-pub(crate) use parking_lot::{Mutex, MutexGuard};
-pub(crate) use tokio::sync::{Notify, oneshot};
-pub(crate) use tokio::{pin, runtime, task, time};
-
-pub(crate) mod atomic {
-    pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
-}
+#[cfg(not(any(herd_loom, herd_shuttle)))]
+pub(crate) use real::*;
+#[cfg(herd_loom)]
+pub(crate) use under_loom::*;
+#[cfg(herd_shuttle)]
+pub(crate) use under_shuttle::*;
 
 /// The same in every build.
 ///

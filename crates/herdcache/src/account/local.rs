@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use crate::sync::plain::atomic::{AtomicU32, Ordering::Relaxed};
+use crate::sync::thread_local;
 
 /// One request in this many is shown to the hot-key summary.
 pub(crate) const SAMPLED: u32 = 16;

@@ -100,7 +100,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     /// The pilot of a flight that makes this call, alone or with others.
     pub(super) fn pilot_on(self: &Arc<Self>, flight: Arc<Flight<K, V, E>>, call: Arc<Call>) -> Pilot<K, V, E, S> {
-        flight.set_call(Arc::clone(&call));
+        flight.set_call(&call);
         Pilot { core: Arc::clone(self), flight, call, trip: None, left: AtomicBool::new(false) }
     }
 }
@@ -131,7 +131,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     /// The flight makes this call, instead of the one that it was to make.
     pub(super) fn call_by(&mut self, call: &Arc<Call>) {
-        self.flight.set_call(Arc::clone(call));
+        self.flight.set_call(call);
         self.call = Arc::clone(call);
     }
 

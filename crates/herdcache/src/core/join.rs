@@ -128,7 +128,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         Q: Hash + Eq + ?Sized,
     {
         let group = self.group(&key, want.policy);
-        let place = match self.table.reserve(self.settings.max_flights, group) {
+        let place = match self.reserve(group) {
             Ok(place) => place,
             Err(reason) => return Turn::Rejected(reason),
         };
@@ -162,9 +162,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     fn crowd(&self, turn: &Turn<K, V, E>) {
         if let Turn::Wait { flight, began, waiters, .. } = turn {
             // S5: a loader that waits for a load which waits for a permit would wait for itself.
-            let may_queue = matches!(flight.stage(), Stage::Queued | Stage::Shared | Stage::Following);
-            if let (true, Some(call), Some(patron)) = (may_queue, flight.call(), call::current()) {
-                call.take_patron(patron);
+            // One that asks the shared tier or follows another process may come to wait for one.
+            let may_queue = matches!(flight.stage(), Stage::Held | Stage::Queued | Stage::Shared | Stage::Following);
+            if let (true, Some(patron)) = (may_queue, call::current()) {
+                flight.take_patron(patron);
             }
             self.grown(flight, Crowd { waiters: *waiters, loads: 1 }, *began);
         }

@@ -168,7 +168,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     {
         let owned = key.to_owned();
         let (hash, group) = (self.hash(key), self.group(&owned, policy));
-        let place = match self.table.reserve(self.settings.max_flights, group) {
+        let place = match self.reserve(group) {
             Ok(place) => place,
             Err(reason) => return Opened::Full(reason),
         };

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use herdfeed::{FlightTrigger, Measure, PermitClass};
 
 use super::Core;
+use super::berth::Berth;
 use super::fly::Pilot;
 use crate::clock::{self, Moment};
 use crate::entry::Stored;
-use crate::flight::table::{Reserved, Seat, Shard};
+use crate::flight::table::{Seat, Shard};
 use crate::flight::{Flight, Serves};
 use crate::freshness::Freshness;
 use crate::graveyard::Vigil;
@@ -57,7 +58,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let owned = key.clone();
         let group = self.group(&owned, policy);
         // Before the permit: one that is given back unused would tell every warm-up behind the gate to try again at once.
-        let Ok(place) = self.table.reserve(self.settings.max_flights, group) else { return Warming::Full };
+        let Ok(place) = self.reserve(group) else { return Warming::Full };
         let ticket = if policy.has(Measure::Permits) {
             self.gate.enter_background(PermitClass::Warmup).map(|permit| Ticket::Permit { permit })
         } else {
@@ -80,7 +81,12 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     }
 
     /// Registers the load, unless the key has become warm or busy meanwhile.
-    fn open_warm(self: &Arc<Self>, key: &K, flight: &Arc<Flight<K, V, E>>, place: Reserved<'_>) -> Opened<K, V, E, S> {
+    fn open_warm(
+        self: &Arc<Self>,
+        key: &K,
+        flight: &Arc<Flight<K, V, E>>,
+        place: Berth<'_, K, V, E, S>,
+    ) -> Opened<K, V, E, S> {
         let (hash, now) = (flight.hash, flight.started);
         {
             let _vigil = Vigil::open();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::origin::call::Call;
 use crate::sync::Notify;
 use crate::sync::task::AbortHandle;
 
@@ -9,6 +10,8 @@ use crate::sync::task::AbortHandle;
 #[derive(Default)]
 pub(super) struct Crew {
     pub(super) serving: Vec<Serves>,
+    /// S5: a call whose loader waits for the flight, for every call that the flight is to make.
+    pub(super) patron: Option<Arc<Call>>,
     /// Runtimes other than its home on which somebody watches.
     abroad: Vec<u64>,
 }

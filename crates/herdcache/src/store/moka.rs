@@ -1,17 +1,18 @@
 //! The default store: moka's synchronous cache, used as a bounded map only.
 
 use std::borrow::Borrow;
-use std::hash::{BuildHasher, Hash};
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use moka::Equivalent;
 use moka::notification::RemovalCause as Notice;
 use moka::sync::Cache;
 
 use super::{Leaving, Leavings, Store};
 use crate::entry::Stored;
 use crate::graveyard::Vigil;
-use crate::kept::{Kept, Probe};
+use crate::kept::Kept;
 use crate::sync::RandomState;
 
 /// moka with our hasher, no TTL of its own, and a listener that only classes what leaves.
@@ -81,5 +82,20 @@ where
                 visit(key, &stored);
             }
         }
+    }
+}
+
+/// What a lookup brings: any borrowed form of the key.
+struct Probe<'a, Q: ?Sized>(&'a Q);
+
+impl<Q: Hash + ?Sized> Hash for Probe<'_, Q> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl<K: Borrow<Q>, Q: Eq + ?Sized> Equivalent<Kept<K>> for Probe<'_, Q> {
+    fn equivalent(&self, kept: &Kept<K>) -> bool {
+        kept.key().is_some_and(|key| key.borrow() == self.0)
     }
 }

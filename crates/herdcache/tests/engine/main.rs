@@ -21,6 +21,7 @@ mod live;
 mod loading;
 mod measures;
 mod negatives;
+mod order;
 mod outage;
 mod outcomes;
 mod overlap;

@@ -16,6 +16,8 @@ const SUITES: &[&str] = &[
     "crates/herdcache/tests/sweep/",
     "crates/herdcache/tests/storms/",
     "crates/herdcache/tests/memory.rs",
+    "crates/herdcache/tests/models/",
+    "crates/herdcache/src/core/models/",
     "crates/herdcache/tests/clock.rs",
     "crates/herdcache/tests/engine/laws.rs",
     "crates/herdcache/tests/engine/fleet.rs",
