@@ -240,9 +240,7 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
         drop(old);
         // Whoever came before there was this call has left his here; whoever comes later finds it.
         let patron = self.crew.lock().patron.clone();
-        if let Some(patron) = patron {
-            call.take_patron(patron);
-        }
+        patron.into_iter().for_each(|patron| call.take_patron(patron));
     }
 
     /// S5: the loader of `patron` waits for this flight, whose call may not have been made yet, or may be made anew.
