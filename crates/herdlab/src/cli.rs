@@ -162,7 +162,7 @@ fn scenarios(names: &[String]) -> Result<Vec<Scenario>, Stopped> {
     let mut found = Vec::new();
     for name in names {
         if name == "all" {
-            found.extend(builtins().map_err(|error| Stopped::failed(&error))?);
+            found.extend(builtins().map_err(|error| Stopped::failed(&error))?.into_iter().filter(|one| !one.long));
         } else if let Some(scenario) = builtin(name) {
             found.push(scenario.map_err(|error| Stopped::failed(&error))?);
         } else if Path::new(name).extension().is_some_and(|extension| extension == "toml") {

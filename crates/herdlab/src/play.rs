@@ -23,11 +23,11 @@ use herdcache::{Answer, ConfigError};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::load::{LoadAccount, LoadFigures, Plan, Reply, Stop, drive};
+use crate::load::{ClosedPlan, LoadAccount, LoadFigures, Plan, Reply, Stop, drive, drive_closed};
 use crate::policy::Policy;
 use crate::run::{BystanderFacts, Peaks, Run, Second, WarmUpFacts};
 use crate::scenario::Scenario;
-use mix::Mix;
+use mix::{Keyring, Mix};
 use record::Record;
 use source::ms;
 use stage::Stage;
@@ -70,6 +70,8 @@ struct Played {
     /// How long requests were sent.
     sent_for: Duration,
     wall: SystemTime,
+    /// Started with the run, on the machine's clock.
+    real: std::time::Instant,
 }
 
 /// Plays `scenario` once.
@@ -92,21 +94,15 @@ pub fn play(scenario: &Scenario, policy: &Policy, seed: u64) -> Result<Run, Play
 }
 
 async fn run(scenario: &Scenario, policy: &Policy, seed: u64) -> Result<Run, PlayError> {
-    let wall = SystemTime::now();
+    let (wall, real) = (SystemTime::now(), std::time::Instant::now());
     let stage = Arc::new(Stage::build(scenario, policy, seed).map_err(PlayError::Config)?);
     let witness = Arc::new(Witness::new(&scenario.trouble));
     let (account, start) = (LoadAccount::new(), Instant::now());
     let record = Record::start(&stage, &witness);
-    let deeds = deeds::start(scenario, &stage);
+    let deeds = deeds::start(scenario, policy, &stage);
     let bystander = scenario.bystander.map(|other| deeds::beside(other, scenario.traffic.length.0, &stage, seed));
     let warm_up = scenario.warm_up.map(|warm_up| deeds::warm_up(warm_up, &stage));
-    let plan = Plan {
-        arrivals: Mix::new(&scenario.traffic, &scenario.keys, seed),
-        length: Some(scenario.traffic.length.0),
-        most_in_flight: scenario.traffic.most_in_flight,
-        patience: stage.settings.flight_deadline + Duration::from_secs(1),
-    };
-    drive(plan, account.clone(), Stop::default(), reader(&stage, &witness)).await;
+    ask(scenario, &stage, &witness, &account, seed).await;
     let took = start.elapsed();
     deeds.iter().for_each(JoinHandle::abort);
     let bystander = ended(bystander).await;
@@ -119,8 +115,25 @@ async fn run(scenario: &Scenario, policy: &Policy, seed: u64) -> Result<Run, Pla
         scenario,
         policy,
         seed,
-        &Played { stage, witness, callers, seconds, peaks, bystander, warm_up, took, sent_for, wall },
+        &Played { stage, witness, callers, seconds, peaks, bystander, warm_up, took, sent_for, wall, real },
     ))
+}
+
+/// Lets everybody ask whom the scenario lets ask.
+async fn ask(scenario: &Scenario, stage: &Arc<Stage>, witness: &Arc<Witness>, account: &LoadAccount, seed: u64) {
+    let (traffic, keys) = (&scenario.traffic, &scenario.keys);
+    let patience = stage.settings.flight_deadline + Duration::from_secs(1);
+    let (account, reader) = (account.clone(), reader(stage, witness));
+    let (after, length) = (traffic.after.0, traffic.length.0);
+    if let Some(pacing) = traffic.pacing.open() {
+        let arrivals = Mix::new(pacing, traffic, keys, seed);
+        let plan = Plan { arrivals, length: Some(length), most_in_flight: traffic.most_in_flight, patience };
+        drive(plan, account, Stop::default(), reader).await;
+    } else {
+        let plan = ClosedPlan { users: traffic.users, think: traffic.think.0, after, length, patience, seed };
+        let mut keyring = Keyring::new(keys, seed.wrapping_add(3));
+        drive_closed(plan, account, move |at| keyring.key(at), reader).await;
+    }
 }
 
 async fn ended<T>(task: Option<JoinHandle<T>>) -> Option<T> {
@@ -134,7 +147,7 @@ async fn ended<T>(task: Option<JoinHandle<T>>) -> Option<T> {
 fn reader(
     stage: &Arc<Stage>,
     witness: &Arc<Witness>,
-) -> impl Fn(u64) -> std::pin::Pin<Box<dyn Future<Output = Reply> + Send>> {
+) -> impl Fn(u64) -> std::pin::Pin<Box<dyn Future<Output = Reply> + Send>> + use<> {
     let (stage, witness) = (Arc::clone(stage), Arc::clone(witness));
     let cache = match stage.settings.wait_timeout {
         Some(limit) => stage.cache.with_wait_timeout(limit),

@@ -51,8 +51,16 @@ fn judge(scenario: &Scenario, check: &CheckSpec, run: &Run, figures: &Value) -> 
 /// A number of the run by its path, as `latency_ms.p99`; a label that was never counted is 0.
 fn figure(run: &Value, path: &str) -> Option<f64> {
     let parts = || path.split('.');
-    let found = |root: &Value| parts().try_fold(root, |value, part| value.get(part)).and_then(Value::as_f64);
+    let found = |root: &Value| parts().try_fold(root, step).and_then(Value::as_f64);
     found(run).or_else(|| run.get("scene").and_then(found))
+}
+
+/// A field of an object, or the part of a list that has this name: `phases.before`.
+fn step<'a>(value: &'a Value, part: &str) -> Option<&'a Value> {
+    match value {
+        Value::Array(parts) => parts.iter().find(|one| one.get("name").and_then(Value::as_str) == Some(part)),
+        other => other.get(part),
+    }
 }
 
 #[cfg(test)]
