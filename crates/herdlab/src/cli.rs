@@ -4,6 +4,7 @@
 
 mod batch;
 mod compare;
+mod page;
 mod text;
 
 use std::fmt;
@@ -74,6 +75,12 @@ struct CompareArgs {
     /// Write a page with plots
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Write the page "Which countermeasure when" as Markdown, and its pictures into a folder of its name
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["scenarios", "html"])]
+    page: Option<PathBuf>,
+    /// With --page: write nothing, and end with code 1 where a file is not what would be written
+    #[arg(long, requires = "page")]
+    check: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -143,6 +150,9 @@ fn run(args: &RunArgs) -> Result<u8, Stopped> {
 }
 
 fn compare(args: &CompareArgs) -> Result<u8, Stopped> {
+    if let Some(path) = &args.page {
+        return page::make(path, &args.common, args.check);
+    }
     let scenarios = if args.scenarios.is_empty() { scenarios(&["all".into()])? } else { scenarios(&args.scenarios)? };
     let policies = Policy::each();
     let jobs: Vec<_> = scenarios

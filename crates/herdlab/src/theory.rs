@@ -85,6 +85,12 @@ pub fn lead_sigma_s(load_s: f64, beta: f64) -> f64 {
     beta * load_s * std::f64::consts::PI / 6_f64.sqrt()
 }
 
+/// The part of all reads that the busiest of `nodes` nodes gets when a key with the part `share` lies on one of them and
+/// the others are spread evenly.
+pub fn busiest_node(share: f64, nodes: f64) -> f64 {
+    share + (1.0 - share) / nodes
+}
+
 /// The least and the most attempts at a key whose loads fail at once for `length_s`, with windows that double from
 /// `base` to `cap` (seconds). Each is stretched by up to 1.5 and never above the cap; at the cap it is spread below it
 /// instead, from two thirds on, so that keys which failed together do not probe together.
@@ -173,6 +179,13 @@ mod tests {
         // Few of many: as many as would come if they did not wait.
         near(closed_duplicates(1e6, 0.001, 1.0), duplicates(1e6, 0.001));
         near(closed_duplicates_sigma(1e6, 0.001, 1.0), duplicates_sigma(1e6, 0.001));
+    }
+
+    #[test]
+    fn more_nodes_never_take_a_key_apart() {
+        near(busiest_node(0.0, 4.0), 0.25);
+        near(busiest_node(0.3, 1.0), 1.0);
+        near(busiest_node(0.3, 1e9), 0.3);
     }
 
     #[test]

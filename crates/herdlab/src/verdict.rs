@@ -49,7 +49,7 @@ fn judge(scenario: &Scenario, check: &CheckSpec, run: &Run, figures: &Value) -> 
 }
 
 /// A number of the run by its path, as `latency_ms.p99`; a label that was never counted is 0.
-fn figure(run: &Value, path: &str) -> Option<f64> {
+pub(crate) fn figure(run: &Value, path: &str) -> Option<f64> {
     let parts = || path.split('.');
     let found = |root: &Value| parts().try_fold(root, step).and_then(Value::as_f64);
     found(run).or_else(|| run.get("scene").and_then(found))

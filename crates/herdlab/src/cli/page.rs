@@ -1,0 +1,53 @@
+//! Makes the page of countermeasures, or finds out whether it is still what the lab would make.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::batch::{self, Job};
+use super::{Common, FAILED, Stopped, print, write};
+use crate::page::{Page, Template};
+
+/// Plays what the page tells of, and writes it with its pictures; or compares them with `check`.
+pub(super) fn make(path: &Path, common: &Common, check: bool) -> Result<u8, Stopped> {
+    let template = Template::countermeasures().map_err(|error| Stopped::failed(&error))?;
+    let folder = path.with_extension("");
+    let name = folder.file_name().and_then(|name| name.to_str());
+    let name = name.ok_or_else(|| Stopped::usage(&"the page needs a file's name, as docs/countermeasures.md"))?;
+    let wanted = template.wanted().map_err(|error| Stopped::failed(&error))?;
+    let jobs: Vec<_> = wanted
+        .iter()
+        .map(|one| Job { scenario: &one.scenario, policy: one.policy.clone(), seed: common.seed })
+        .collect();
+    let runs = batch::play_all(&jobs, common.jobs).map_err(|error| Stopped::failed(&error))?;
+    let page = template.render(&runs, name).map_err(|error| Stopped::failed(&error))?;
+    let files = files(path, &folder, page);
+    if check {
+        return compare(&files);
+    }
+    fs::create_dir_all(&folder).map_err(|error| Stopped::failed(&format!("{}: {error}", folder.display())))?;
+    for (path, text) in &files {
+        write(path, text)?;
+    }
+    Ok(0)
+}
+
+fn files(path: &Path, folder: &Path, page: Page) -> Vec<(PathBuf, String)> {
+    let pictures = page.pictures.into_iter().map(|(name, text)| (folder.join(name), text));
+    std::iter::once((path.to_owned(), page.text)).chain(pictures).collect()
+}
+
+/// Tells each file that is not what it would be made as.
+fn compare(files: &[(PathBuf, String)]) -> Result<u8, Stopped> {
+    let mut differ = 0;
+    for (path, text) in files {
+        let there = fs::read_to_string(path).unwrap_or_default();
+        if there != *text {
+            differ += 1;
+            let place = (1..).zip(there.lines().zip(text.lines())).find(|(_, (old, new))| old != new);
+            let line = place.map_or_else(|| there.lines().count() + 1, |(line, _)| line);
+            print(&format!("{} is not what the lab makes now, from line {line} on\n", path.display()))?;
+        }
+    }
+    print(&format!("{} files, {differ} differ\n", files.len()))?;
+    Ok(if differ == 0 { 0 } else { FAILED })
+}
