@@ -11,15 +11,17 @@ mod record;
 mod report;
 mod source;
 mod stage;
+mod tape;
 mod watched;
 mod witness;
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use herdcache::{Answer, ConfigError};
+use herdfeed::recording::RecordingError;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -31,6 +33,7 @@ use mix::{Keyring, Mix};
 use record::Record;
 use source::ms;
 use stage::Stage;
+use tape::Out;
 use witness::Witness;
 
 /// Why a run did not come about.
@@ -41,6 +44,8 @@ pub enum PlayError {
     Config(ConfigError),
     /// The system gave no runtime.
     Runtime(io::Error),
+    /// The run could not be recorded.
+    Record(RecordingError),
     /// The run ended with a panic.
     Panicked,
 }
@@ -50,6 +55,7 @@ impl fmt::Display for PlayError {
         match self {
             Self::Config(error) => write!(f, "the scenario's settings cannot work: {error}"),
             Self::Runtime(error) => write!(f, "no runtime for the scenario: {error}"),
+            Self::Record(error) => write!(f, "{error}"),
             Self::Panicked => f.write_str("the run ended with a panic, told above"),
         }
     }
@@ -82,22 +88,40 @@ struct Played {
 /// # Errors
 /// [`PlayError`] when the settings cannot work, or there is no thread or runtime for it.
 pub fn play(scenario: &Scenario, policy: &Policy, seed: u64) -> Result<Run, PlayError> {
+    play_on(scenario, policy, seed, None)
+}
+
+/// Plays `scenario` once, and writes its feed into `out` as a [`herdfeed::recording`].
+///
+/// # Errors
+/// As [`play`]; also when `out` cannot be written.
+pub fn play_recorded(
+    scenario: &Scenario,
+    policy: &Policy,
+    seed: u64,
+    out: Box<dyn Write + Send>,
+) -> Result<Run, PlayError> {
+    play_on(scenario, policy, seed, Some(out))
+}
+
+fn play_on(scenario: &Scenario, policy: &Policy, seed: u64, out: Option<Out>) -> Result<Run, PlayError> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("herdlab".into());
         let running = builder.spawn_scoped(scope, || {
             fastrand::seed(seed);
             let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-            runtime.map_err(PlayError::Runtime)?.block_on(run(scenario, policy, seed))
+            runtime.map_err(PlayError::Runtime)?.block_on(run(scenario, policy, seed, out))
         });
         running.map_err(PlayError::Runtime)?.join().unwrap_or(Err(PlayError::Panicked))
     })
 }
 
-async fn run(scenario: &Scenario, policy: &Policy, seed: u64) -> Result<Run, PlayError> {
+async fn run(scenario: &Scenario, policy: &Policy, seed: u64, out: Option<Out>) -> Result<Run, PlayError> {
     let (wall, real) = (SystemTime::now(), std::time::Instant::now());
     let stage = Arc::new(Stage::build(scenario, policy, seed).map_err(PlayError::Config)?);
     let witness = Arc::new(Witness::new(&scenario.trouble));
     let (account, start) = (LoadAccount::new(), Instant::now());
+    let tape = out.map(|out| tape::roll(&stage, out, scenario, policy, wall)).transpose().map_err(PlayError::Record)?;
     let record = Record::start(&stage, &witness);
     let deeds = deeds::start(scenario, policy, &stage);
     let bystander = scenario.bystander.map(|other| deeds::beside(other, scenario.traffic.length.0, &stage, seed));
@@ -109,6 +133,7 @@ async fn run(scenario: &Scenario, policy: &Policy, seed: u64) -> Result<Run, Pla
     let warm_up = ended(warm_up).await;
     settle(&stage).await;
     let (seconds, peaks) = record.end(&stage, &witness);
+    tape.map_or(Ok(()), tape::Running::end).map_err(PlayError::Record)?;
     let callers = account.figures();
     let sent_for = scenario.traffic.length.0.saturating_sub(scenario.traffic.after.0);
     Ok(report::run(
