@@ -8,6 +8,7 @@ mod oracle;
 
 use serde_json::Value;
 
+use crate::policy::Policy;
 use crate::run::{Check, Run};
 use crate::scenario::{Bound, CheckSpec, Scenario};
 use oracle::Expected;
@@ -27,7 +28,8 @@ pub fn checks_as(scenario: &Scenario, run: &Run, policy: &str) -> Vec<Check> {
 
 /// Names of one policy may list its measures in any order.
 fn is(named: &str, policy: &str) -> bool {
-    named.parse::<crate::policy::Policy>().is_ok_and(|named| named.to_string() == policy)
+    let written = |name: &str| name.parse::<Policy>().map(|policy| policy.to_string()).ok();
+    written(named).is_some_and(|named| written(policy) == Some(named))
 }
 
 fn judge(scenario: &Scenario, check: &CheckSpec, run: &Run, figures: &Value) -> Check {
