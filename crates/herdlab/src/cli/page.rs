@@ -40,14 +40,45 @@ fn files(path: &Path, folder: &Path, page: Page) -> Vec<(PathBuf, String)> {
 fn compare(files: &[(PathBuf, String)]) -> Result<u8, Stopped> {
     let mut differ = 0;
     for (path, text) in files {
-        let there = fs::read_to_string(path).unwrap_or_default();
-        if there != *text {
+        if let Some(line) = differs(&fs::read_to_string(path).unwrap_or_default(), text) {
             differ += 1;
-            let place = (1..).zip(there.lines().zip(text.lines())).find(|(_, (old, new))| old != new);
-            let line = place.map_or_else(|| there.lines().count() + 1, |(line, _)| line);
             print(&format!("{} is not what the lab makes now, from line {line} on\n", path.display()))?;
         }
     }
     print(&format!("{} files, {differ} differ\n", files.len()))?;
     Ok(if differ == 0 { 0 } else { FAILED })
+}
+
+/// The first line on which two texts differ, if they do in a single byte.
+fn differs(there: &str, made: &str) -> Option<usize> {
+    let [old, new] = [there, made].map(|text| text.split_inclusive('\n'));
+    let same = old.clone().zip(new).take_while(|(old, new)| old == new).count();
+    (there != made).then_some(same + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_byte_is_a_difference_and_told_with_its_line() {
+        assert_eq!(differs("a\nb\n", "a\nb\n"), None);
+        assert_eq!(differs("a\nb\n", "a\nc\n"), Some(2));
+        assert_eq!(differs("a\nb\n", "a\nb"), Some(2));
+        assert_eq!(differs("a\n", "a\nb\n"), Some(2));
+        assert_eq!(differs("", "a\n"), Some(1));
+    }
+
+    #[test]
+    fn files_that_differ_or_are_missing_end_with_a_code() {
+        let folder = std::env::temp_dir().join(format!("herdlab-page-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let [there, missing] = ["there.md", "missing.svg"].map(|name| folder.join(name));
+        fs::write(&there, "5,042 loads\n").unwrap();
+        let check = |text: &str, path: &Path| compare(&[(path.to_owned(), text.to_owned())]).ok();
+        assert_eq!(check("5,042 loads\n", &there), Some(0));
+        assert_eq!(check("5,043 loads\n", &there), Some(FAILED));
+        assert_eq!(check("<svg/>\n", &missing), Some(FAILED));
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }
