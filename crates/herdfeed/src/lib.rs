@@ -13,6 +13,7 @@
 //! | [`event`] | [`Event`]: one fact, with its time and severity |
 //! | [`hello`] | [`Hello`]: who speaks, and with which effective settings |
 //! | [`mod@line`] | [`Line`]: what one line of the feed holds, and its codec |
+//! | [`recording`] | lines of feeds in a file, with who sent them and when |
 //! | [`thresholds`] | when a herd is a herd: the constants of detection |
 //! | `address`, `socket`, `token` | where feeds are and who may read them (either feature) |
 //! | `server` | the publisher (feature `server`) |
@@ -26,6 +27,7 @@ pub mod event;
 pub mod hello;
 pub mod histogram;
 pub mod line;
+pub mod recording;
 #[cfg(feature = "server")]
 pub mod server;
 pub mod snapshot;

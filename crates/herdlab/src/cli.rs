@@ -4,17 +4,19 @@
 
 mod batch;
 mod compare;
+mod page;
 mod text;
 
 use std::fmt;
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 use crate::html;
+use crate::play::play_recorded;
 use crate::policy::Policy;
 use crate::run::{Document, Run};
 use crate::scenario::{Scenario, builtin, builtins};
@@ -62,6 +64,9 @@ struct RunArgs {
     /// Write a page with plots
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Record the run's feed (`.herd`); for one scenario under one policy
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -74,6 +79,12 @@ struct CompareArgs {
     /// Write a page with plots
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Write the page "Which countermeasure when" as Markdown, and its pictures into a folder of its name
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["scenarios", "html"])]
+    page: Option<PathBuf>,
+    /// With --page: write nothing, and end with code 1 where a file is not what would be written
+    #[arg(long, requires = "page")]
+    check: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -130,7 +141,14 @@ fn run(args: &RunArgs) -> Result<u8, Stopped> {
             jobs.push(Job { scenario, policy, seed: args.common.seed });
         }
     }
-    let runs = batch::play_all(&jobs, args.common.jobs).map_err(|error| Stopped::failed(&error))?;
+    let runs = match (&args.record, &jobs[..]) {
+        (None, jobs) => batch::play_all(jobs, args.common.jobs).map_err(|error| Stopped::failed(&error))?,
+        (Some(path), [job]) => vec![recorded(job, path)?],
+        (Some(_), jobs) => {
+            let why = format!("--record is for one run, not {}: name one scenario and one --policy", jobs.len());
+            return Err(Stopped::usage(&why));
+        }
+    };
     let code = if runs.iter().all(|run| run.pass) { 0 } else { FAILED };
     // Where JSON goes to the standard output, what is for people goes elsewhere.
     if args.json.as_deref() == Some(Path::new("-")) {
@@ -142,7 +160,17 @@ fn run(args: &RunArgs) -> Result<u8, Stopped> {
     Ok(code)
 }
 
+/// Plays one job and records its feed.
+fn recorded(job: &Job<'_>, path: &Path) -> Result<Run, Stopped> {
+    let told = |error: &dyn fmt::Display| Stopped::failed(&format!("{}: {error}", path.display()));
+    let out = Box::new(BufWriter::new(File::create(path).map_err(|error| told(&error))?));
+    play_recorded(job.scenario, &job.policy, job.seed, out).map_err(|error| told(&error))
+}
+
 fn compare(args: &CompareArgs) -> Result<u8, Stopped> {
+    if let Some(path) = &args.page {
+        return page::make(path, &args.common, args.check);
+    }
     let scenarios = if args.scenarios.is_empty() { scenarios(&["all".into()])? } else { scenarios(&args.scenarios)? };
     let policies = Policy::each();
     let jobs: Vec<_> = scenarios
@@ -162,7 +190,7 @@ fn scenarios(names: &[String]) -> Result<Vec<Scenario>, Stopped> {
     let mut found = Vec::new();
     for name in names {
         if name == "all" {
-            found.extend(builtins().map_err(|error| Stopped::failed(&error))?);
+            found.extend(builtins().map_err(|error| Stopped::failed(&error))?.into_iter().filter(|one| !one.long));
         } else if let Some(scenario) = builtin(name) {
             found.push(scenario.map_err(|error| Stopped::failed(&error))?);
         } else if Path::new(name).extension().is_some_and(|extension| extension == "toml") {

@@ -4,7 +4,7 @@
 //! kept beside an incident's notes for years. Names come from files of users: they are
 //! escaped wherever they appear.
 
-mod plot;
+pub(crate) mod plot;
 
 use std::fmt::Write;
 

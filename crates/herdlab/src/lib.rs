@@ -16,6 +16,7 @@
 //! | [`verdict`] | a scenario's checks on a run |
 //! | [`quantiles`] | durations summed up |
 //! | [`run`] | a run as JSON: settings, figures, checks |
+//! | [`page`] | the page that says which countermeasure helps when |
 
 pub mod arrivals;
 #[cfg(feature = "scenarios")]
@@ -25,6 +26,8 @@ pub mod demo;
 pub mod html;
 pub mod load;
 pub mod origin;
+#[cfg(feature = "scenarios")]
+pub mod page;
 #[cfg(feature = "scenarios")]
 pub mod play;
 #[cfg(feature = "scenarios")]

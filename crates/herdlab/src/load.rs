@@ -6,6 +6,7 @@
 //! requests in flight is not delayed but dropped and counted.
 
 mod account;
+mod closed;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use tokio::time::Instant;
 
 use crate::arrivals::{Arrival, Arrivals};
 pub use account::{LoadAccount, LoadFigures};
+pub use closed::{ClosedPlan, drive_closed};
 
 /// What a caller was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

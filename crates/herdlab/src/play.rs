@@ -11,26 +11,29 @@ mod record;
 mod report;
 mod source;
 mod stage;
+mod tape;
 mod watched;
 mod witness;
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use herdcache::{Answer, ConfigError};
+use herdfeed::recording::RecordingError;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::load::{LoadAccount, LoadFigures, Plan, Reply, Stop, drive};
+use crate::load::{ClosedPlan, LoadAccount, LoadFigures, Plan, Reply, Stop, drive, drive_closed};
 use crate::policy::Policy;
 use crate::run::{BystanderFacts, Peaks, Run, Second, WarmUpFacts};
 use crate::scenario::Scenario;
-use mix::Mix;
+use mix::{Keyring, Mix};
 use record::Record;
 use source::ms;
 use stage::Stage;
+use tape::Out;
 use witness::Witness;
 
 /// Why a run did not come about.
@@ -41,6 +44,8 @@ pub enum PlayError {
     Config(ConfigError),
     /// The system gave no runtime.
     Runtime(io::Error),
+    /// The run could not be recorded.
+    Record(RecordingError),
     /// The run ended with a panic.
     Panicked,
 }
@@ -50,6 +55,7 @@ impl fmt::Display for PlayError {
         match self {
             Self::Config(error) => write!(f, "the scenario's settings cannot work: {error}"),
             Self::Runtime(error) => write!(f, "no runtime for the scenario: {error}"),
+            Self::Record(error) => write!(f, "{error}"),
             Self::Panicked => f.write_str("the run ended with a panic, told above"),
         }
     }
@@ -70,6 +76,8 @@ struct Played {
     /// How long requests were sent.
     sent_for: Duration,
     wall: SystemTime,
+    /// Started with the run, on the machine's clock.
+    real: std::time::Instant,
 }
 
 /// Plays `scenario` once.
@@ -80,47 +88,77 @@ struct Played {
 /// # Errors
 /// [`PlayError`] when the settings cannot work, or there is no thread or runtime for it.
 pub fn play(scenario: &Scenario, policy: &Policy, seed: u64) -> Result<Run, PlayError> {
+    play_on(scenario, policy, seed, None)
+}
+
+/// Plays `scenario` once, and writes its feed into `out` as a [`herdfeed::recording`].
+///
+/// # Errors
+/// As [`play`]; also when `out` cannot be written.
+pub fn play_recorded(
+    scenario: &Scenario,
+    policy: &Policy,
+    seed: u64,
+    out: Box<dyn Write + Send>,
+) -> Result<Run, PlayError> {
+    play_on(scenario, policy, seed, Some(out))
+}
+
+fn play_on(scenario: &Scenario, policy: &Policy, seed: u64, out: Option<Out>) -> Result<Run, PlayError> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("herdlab".into());
         let running = builder.spawn_scoped(scope, || {
             fastrand::seed(seed);
             let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-            runtime.map_err(PlayError::Runtime)?.block_on(run(scenario, policy, seed))
+            runtime.map_err(PlayError::Runtime)?.block_on(run(scenario, policy, seed, out))
         });
         running.map_err(PlayError::Runtime)?.join().unwrap_or(Err(PlayError::Panicked))
     })
 }
 
-async fn run(scenario: &Scenario, policy: &Policy, seed: u64) -> Result<Run, PlayError> {
-    let wall = SystemTime::now();
+async fn run(scenario: &Scenario, policy: &Policy, seed: u64, out: Option<Out>) -> Result<Run, PlayError> {
+    let (wall, real) = (SystemTime::now(), std::time::Instant::now());
     let stage = Arc::new(Stage::build(scenario, policy, seed).map_err(PlayError::Config)?);
     let witness = Arc::new(Witness::new(&scenario.trouble));
     let (account, start) = (LoadAccount::new(), Instant::now());
+    let tape = out.map(|out| tape::roll(&stage, out, scenario, policy, wall)).transpose().map_err(PlayError::Record)?;
     let record = Record::start(&stage, &witness);
-    let deeds = deeds::start(scenario, &stage);
+    let deeds = deeds::start(scenario, policy, &stage);
     let bystander = scenario.bystander.map(|other| deeds::beside(other, scenario.traffic.length.0, &stage, seed));
     let warm_up = scenario.warm_up.map(|warm_up| deeds::warm_up(warm_up, &stage));
-    let plan = Plan {
-        arrivals: Mix::new(&scenario.traffic, &scenario.keys, seed),
-        length: Some(scenario.traffic.length.0),
-        most_in_flight: scenario.traffic.most_in_flight,
-        patience: stage.settings.flight_deadline + Duration::from_secs(1),
-    };
-    drive(plan, account.clone(), Stop::default(), reader(&stage, &witness)).await;
+    ask(scenario, &stage, &witness, &account, seed).await;
     let took = start.elapsed();
     deeds.iter().for_each(JoinHandle::abort);
     let bystander = ended(bystander).await;
     let warm_up = ended(warm_up).await;
     settle(&stage).await;
     let (seconds, peaks) = record.end(&stage, &witness);
+    tape.map_or(Ok(()), tape::Running::end).map_err(PlayError::Record)?;
     let callers = account.figures();
     let sent_for = scenario.traffic.length.0.saturating_sub(scenario.traffic.after.0);
     Ok(report::run(
         scenario,
         policy,
         seed,
-        &Played { stage, witness, callers, seconds, peaks, bystander, warm_up, took, sent_for, wall },
+        &Played { stage, witness, callers, seconds, peaks, bystander, warm_up, took, sent_for, wall, real },
     ))
+}
+
+/// Lets everybody ask whom the scenario lets ask.
+async fn ask(scenario: &Scenario, stage: &Arc<Stage>, witness: &Arc<Witness>, account: &LoadAccount, seed: u64) {
+    let (traffic, keys) = (&scenario.traffic, &scenario.keys);
+    let patience = stage.settings.flight_deadline + Duration::from_secs(1);
+    let (account, reader) = (account.clone(), reader(stage, witness));
+    let (after, length) = (traffic.after.0, traffic.length.0);
+    if let Some(pacing) = traffic.pacing.open() {
+        let arrivals = Mix::new(pacing, traffic, keys, seed);
+        let plan = Plan { arrivals, length: Some(length), most_in_flight: traffic.most_in_flight, patience };
+        drive(plan, account, Stop::default(), reader).await;
+    } else {
+        let plan = ClosedPlan { users: traffic.users, think: traffic.think.0, after, length, patience, seed };
+        let mut keyring = Keyring::new(keys, seed.wrapping_add(3));
+        drive_closed(plan, account, move |at| keyring.key(at), reader).await;
+    }
 }
 
 async fn ended<T>(task: Option<JoinHandle<T>>) -> Option<T> {
@@ -134,7 +172,7 @@ async fn ended<T>(task: Option<JoinHandle<T>>) -> Option<T> {
 fn reader(
     stage: &Arc<Stage>,
     witness: &Arc<Witness>,
-) -> impl Fn(u64) -> std::pin::Pin<Box<dyn Future<Output = Reply> + Send>> {
+) -> impl Fn(u64) -> std::pin::Pin<Box<dyn Future<Output = Reply> + Send>> + use<> {
     let (stage, witness) = (Arc::clone(stage), Arc::clone(witness));
     let cache = match stage.settings.wait_timeout {
         Some(limit) => stage.cache.with_wait_timeout(limit),

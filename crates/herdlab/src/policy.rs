@@ -24,15 +24,18 @@ pub enum Cure {
     Pool,
     /// Four times as long timeouts.
     Timeout,
+    /// One task that loads the popular keys anew on a schedule.
+    Refresher,
 }
 
 impl Cure {
-    const ALL: [Self; 2] = [Self::Pool, Self::Timeout];
+    const ALL: [Self; 3] = [Self::Pool, Self::Timeout, Self::Refresher];
 
     fn label(self) -> &'static str {
         match self {
             Self::Pool => "pool-x4",
             Self::Timeout => "timeout-x4",
+            Self::Refresher => "refresher",
         }
     }
 }

@@ -91,8 +91,12 @@ pub struct Setup {
     pub data_bytes: u64,
     /// The most entries in the local tier.
     pub capacity: u64,
-    /// Intended arrivals each second.
-    pub rate_per_s: f64,
+    /// Intended arrivals each second; `null` where users wait for their answers.
+    pub rate_per_s: Option<f64>,
+    /// Users who wait for their answers; `null` where arrivals do not depend on answers.
+    pub users: Option<u64>,
+    /// How long one of them thinks between an answer and the next question, in the mean.
+    pub think_ms: Option<f64>,
     /// Bounds of most values.
     pub ttl_ms: TtlMs,
     /// Bounds of the hot key's values, where it has its own.
@@ -108,6 +112,8 @@ pub struct Setup {
 pub struct Figures {
     /// From the first arrival to the end of the last request.
     pub duration_ms: u64,
+    /// How long the run took the machine, on a real clock: like `started_at` not the same twice.
+    pub wall_ms: f64,
     /// Requests that callers sent.
     pub requests: u64,
     /// Arrivals that were not sent because too many requests were in flight.

@@ -11,17 +11,19 @@ mod error;
 mod happens;
 mod settings;
 mod time;
+mod traffic;
 
 use serde::Deserialize;
 
-use crate::arrivals::{HotShare, KeyChoice, Pacing, Zipf};
+use crate::arrivals::{HotShare, KeyChoice, Zipf};
 use crate::policy::Policy;
 pub use builtin::{builtin, builtins};
 pub use check::{Bound, CheckSpec, Oracle};
 pub use error::ScenarioError;
-pub use happens::{Act, Bystander, Deed, Trouble, WarmUpSpec};
+pub use happens::{Act, Bystander, Deed, RefresherSpec, Trouble, WarmUpSpec};
 pub use settings::{CacheSpec, GateSpec, ModelSpec, OriginSpec};
 pub use time::Time;
+pub use traffic::{PacingSpec, Traffic};
 
 /// What is set, what happens and what must come out.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -36,6 +38,9 @@ pub struct Scenario {
     pub policies: Vec<String>,
     /// The policy without the countermeasure that it is about: what it checks of protected runs must fail under this one.
     pub without: Option<String>,
+    /// Whether it takes minutes: `all` leaves it out, and it is played by its name alone.
+    #[serde(default)]
+    pub long: bool,
     /// Who asks.
     pub traffic: Traffic,
     /// For what.
@@ -47,6 +52,9 @@ pub struct Scenario {
     pub gate: GateSpec,
     /// The database.
     pub origin: OriginSpec,
+    /// What the policy `refresher` does here, where it is not the usual.
+    #[serde(default)]
+    pub refresher: RefresherSpec,
     /// Who else uses the database, without any cache.
     pub bystander: Option<Bystander>,
     /// A warm-up at the start.
@@ -60,51 +68,6 @@ pub struct Scenario {
     /// What must come out.
     #[serde(default)]
     pub check: Vec<CheckSpec>,
-}
-
-/// Who asks.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Traffic {
-    /// How gaps between arrivals are drawn.
-    #[serde(default)]
-    pub pacing: PacingSpec,
-    /// Intended arrivals each second, above 0.
-    pub per_second: f64,
-    /// When the first request may start; until then nothing happens.
-    #[serde(default)]
-    pub after: Time,
-    /// How long requests are sent, from the start of the run.
-    pub length: Time,
-    /// A caller's own wait timeout.
-    pub wait_timeout: Option<Time>,
-    /// The most requests in flight; arrivals beyond it are dropped and counted.
-    #[serde(default = "most_in_flight")]
-    pub most_in_flight: usize,
-}
-
-fn most_in_flight() -> usize {
-    1_000_000
-}
-
-/// How gaps between arrivals are drawn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PacingSpec {
-    /// Independent users.
-    #[default]
-    Poisson,
-    /// A metronome.
-    Constant,
-}
-
-impl From<PacingSpec> for Pacing {
-    fn from(spec: PacingSpec) -> Self {
-        match spec {
-            PacingSpec::Poisson => Self::Poisson,
-            PacingSpec::Constant => Self::Constant,
-        }
-    }
 }
 
 /// What is asked for.
@@ -201,8 +164,8 @@ impl Scenario {
     fn validate(&self) -> Result<(), ScenarioError> {
         let wrong = |field: &str, why: &str| Err(ScenarioError::field(&self.name, field, why));
         let part = |share: f64| (0.0..=1.0).contains(&share);
-        if !(self.traffic.per_second > 0.0 && self.traffic.per_second <= 1e6) {
-            return wrong("traffic.per_second", "must be above 0 and at most 1,000,000");
+        if let Err((field, why)) = self.traffic.validate() {
+            return wrong(field, why);
         }
         if self.keys.count == 0 {
             return wrong("keys.count", "must be at least 1");

@@ -14,6 +14,36 @@ pub fn duplicates_sigma(rate: f64, load_s: f64) -> f64 {
     (rate * load_s).sqrt()
 }
 
+/// Loads of one expiry when nobody coalesces and `users` wait for their answers, thinking for `think_s` in between: the
+/// one that finds it, and each other whose thinking ends within the load's time. Exponential thinking has no memory, so
+/// that is the chance 1 − e^(−L/Z), whatever each did before.
+pub fn closed_duplicates(users: f64, load_s: f64, think_s: f64) -> f64 {
+    1.0 + (users - 1.0) * in_time(load_s, think_s)
+}
+
+/// The standard deviation of [`closed_duplicates`]: that of a binomial count.
+pub fn closed_duplicates_sigma(users: f64, load_s: f64, think_s: f64) -> f64 {
+    let p = in_time(load_s, think_s);
+    ((users - 1.0) * p * (1.0 - p)).sqrt()
+}
+
+fn in_time(load_s: f64, think_s: f64) -> f64 {
+    -(-load_s / think_s).exp_m1()
+}
+
+/// Seconds until a database of capacity `c` behind a pool of `connections` gives its first answer when its callers fill
+/// the pool: as [`first_answer_s`], but n stops growing when the pool is empty, at `connections` ÷ λ.
+pub fn pooled_first_answer_s(rate: f64, load_s: f64, capacity: f64, connections: f64) -> f64 {
+    let unbounded = first_answer_s(rate, load_s, capacity);
+    let full = connections / rate;
+    if unbounded <= full {
+        return unbounded;
+    }
+    // What the first call has got of its work when the pool is empty; from then on all progress at c/connections.
+    let done = if connections <= capacity { full } else { capacity / rate * (1.0 + (connections / capacity).ln()) };
+    full + (load_s - done) * (connections / capacity).max(1.0)
+}
+
 /// Seconds until a database of capacity `c` that its callers drown gives its first answer.
 ///
 /// Processor sharing: of n running calls each progresses at min(1, c/n), and n grows with λt until an answer
@@ -55,19 +85,28 @@ pub fn lead_sigma_s(load_s: f64, beta: f64) -> f64 {
     beta * load_s * std::f64::consts::PI / 6_f64.sqrt()
 }
 
+/// The part of all reads that the busiest of `nodes` nodes gets when a key with the part `share` lies on one of them and
+/// the others are spread evenly.
+pub fn busiest_node(share: f64, nodes: f64) -> f64 {
+    share + (1.0 - share) / nodes
+}
+
 /// The least and the most attempts at a key whose loads fail at once for `length_s`, with windows that double from
-/// `base` to `cap` (seconds), each stretched by up to 1.5 and never above the cap.
+/// `base` to `cap` (seconds). Each is stretched by up to 1.5 and never above the cap; at the cap it is spread below it
+/// instead, from two thirds on, so that keys which failed together do not probe together.
 pub fn cooling_attempts(length_s: f64, base: f64, cap: f64) -> (u64, u64) {
-    let count = |stretch: f64| {
-        let (mut at, mut window, mut attempts) = (0.0, base, 0);
+    let count = |window: fn(f64, f64, f64) -> f64| {
+        let (mut at, mut grown, mut attempts) = (0.0, base, 0);
         while at < length_s {
             attempts += 1;
-            at += (window * stretch).min(cap);
-            window = (window * 2.0).min(cap);
+            at += window(grown, base, cap);
+            grown *= 2.0;
         }
         attempts
     };
-    (count(1.5), count(1.0))
+    let longest = |grown: f64, _, cap: f64| (grown * 1.5).min(cap);
+    let shortest = |grown: f64, base: f64, cap: f64| grown.min((cap * 2.0 / 3.0).max(base));
+    (count(longest), count(shortest))
 }
 
 #[cfg(test)]
@@ -119,10 +158,42 @@ mod tests {
         assert!((leads[2_000] - lead_median_s(rate, load, beta)).abs() < 0.006, "{}", leads[2_000]);
     }
 
+    /// Steps by hand as above, with a pool that ends the growth.
+    #[test]
+    fn a_pool_ends_the_growth_of_a_herd() {
+        for connections in [50.0_f64, 200.0, 400.0, 1_600.0, 100_000.0] {
+            let (rate, load, capacity) = (2_000.0_f64, 0.5, 200.0_f64);
+            let (mut done, mut at) = (0.0_f64, 0.0_f64);
+            while done < load {
+                at += 0.000_1;
+                done += 0.000_1 * (capacity / (rate * at).min(connections)).min(1.0);
+            }
+            near(at, pooled_first_answer_s(rate, load, capacity, connections));
+        }
+    }
+
+    #[test]
+    fn users_who_wait_are_never_more_than_there_are() {
+        near(closed_duplicates(1_000.0, 1e9, 1.0), 1_000.0);
+        assert!(closed_duplicates_sigma(1_000.0, 1e9, 1.0) < 1e-3);
+        // Few of many: as many as would come if they did not wait.
+        near(closed_duplicates(1e6, 0.001, 1.0), duplicates(1e6, 0.001));
+        near(closed_duplicates_sigma(1e6, 0.001, 1.0), duplicates_sigma(1e6, 0.001));
+    }
+
+    #[test]
+    fn more_nodes_never_take_a_key_apart() {
+        near(busiest_node(0.0, 4.0), 0.25);
+        near(busiest_node(0.3, 1.0), 1.0);
+        near(busiest_node(0.3, 1e9), 0.3);
+    }
+
     #[test]
     fn cooling_doubles_and_is_capped() {
-        // 0, 0.1, 0.3, 0.7, 1.5 (0.8 later), then each second: 2.5, 3.5, 4.5.
-        assert_eq!(cooling_attempts(5.0, 0.1, 1.0).1, 8);
-        assert!(cooling_attempts(5.0, 0.1, 1.0).0 < 8);
+        // The longest: 0, 0.15, 0.45, 1.05, then each second 2.05, 3.05, 4.05. The shortest: 0, 0.1, 0.3, 0.7, then each
+        // two thirds of a second 1.37, 2.03, 2.7, 3.37, 4.03, 4.7.
+        assert_eq!(cooling_attempts(5.0, 0.1, 1.0), (7, 10));
+        // A base above two thirds of the cap is not cut.
+        assert_eq!(cooling_attempts(5.0, 1.0, 1.0), (5, 5));
     }
 }

@@ -8,6 +8,7 @@ mod oracle;
 
 use serde_json::Value;
 
+use crate::policy::Policy;
 use crate::run::{Check, Run};
 use crate::scenario::{Bound, CheckSpec, Scenario};
 use oracle::Expected;
@@ -27,7 +28,8 @@ pub fn checks_as(scenario: &Scenario, run: &Run, policy: &str) -> Vec<Check> {
 
 /// Names of one policy may list its measures in any order.
 fn is(named: &str, policy: &str) -> bool {
-    named.parse::<crate::policy::Policy>().is_ok_and(|named| named.to_string() == policy)
+    let written = |name: &str| name.parse::<Policy>().map(|policy| policy.to_string()).ok();
+    written(named).is_some_and(|named| written(policy) == Some(named))
 }
 
 fn judge(scenario: &Scenario, check: &CheckSpec, run: &Run, figures: &Value) -> Check {
@@ -49,10 +51,18 @@ fn judge(scenario: &Scenario, check: &CheckSpec, run: &Run, figures: &Value) -> 
 }
 
 /// A number of the run by its path, as `latency_ms.p99`; a label that was never counted is 0.
-fn figure(run: &Value, path: &str) -> Option<f64> {
+pub(crate) fn figure(run: &Value, path: &str) -> Option<f64> {
     let parts = || path.split('.');
-    let found = |root: &Value| parts().try_fold(root, |value, part| value.get(part)).and_then(Value::as_f64);
+    let found = |root: &Value| parts().try_fold(root, step).and_then(Value::as_f64);
     found(run).or_else(|| run.get("scene").and_then(found))
+}
+
+/// A field of an object, or the part of a list that has this name: `phases.before`.
+fn step<'a>(value: &'a Value, part: &str) -> Option<&'a Value> {
+    match value {
+        Value::Array(parts) => parts.iter().find(|one| one.get("name").and_then(Value::as_str) == Some(part)),
+        other => other.get(part),
+    }
 }
 
 #[cfg(test)]

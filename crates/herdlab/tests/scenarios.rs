@@ -15,9 +15,10 @@ const SMALL: f64 = 50_000.0;
 fn played() -> Vec<Scenario> {
     let all = std::env::var_os("HERDLAB_ALL").is_some();
     let requests = |scenario: &Scenario| {
-        scenario.traffic.per_second * (scenario.traffic.length.seconds() - scenario.traffic.after.seconds())
+        scenario.traffic.most_per_second() * (scenario.traffic.length.seconds() - scenario.traffic.after.seconds())
     };
-    builtins().unwrap().into_iter().filter(|scenario| all || requests(scenario) <= SMALL).collect()
+    let short = builtins().unwrap().into_iter().filter(|scenario| !scenario.long);
+    short.filter(|scenario| all || requests(scenario) <= SMALL).collect()
 }
 
 fn failed(checks: &[Check]) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::run::Run;
+use crate::run::{Figures, Run};
 use crate::scenario::Scenario;
 
 /// The scenarios with what happens in them.
@@ -12,14 +12,21 @@ pub(super) fn list(scenarios: &[Scenario]) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,
-            "{:<20} {}\n{:<20} policies: {}\n",
+            "{:<20} {}\n{:<20} policies: {}{}\n",
             scenario.name,
             scenario.about,
             "",
-            scenario.policies.join(", ")
+            scenario.policies.join(", "),
+            if scenario.long { "; takes minutes, not part of all" } else { "" },
         );
     }
     text
+}
+
+/// How much faster than a clock the run was.
+fn pace(figures: &Figures) -> String {
+    let (real_s, ratio) = (figures.wall_ms / 1_000.0, figures.duration_ms as f64 / figures.wall_ms.max(0.001));
+    format!("played in {real_s:.1} s, {ratio:.0} times as fast")
 }
 
 /// A line for each run, the checks of its scenario, and every law that was broken.
@@ -30,13 +37,14 @@ pub(super) fn verdicts(runs: &[Run]) -> String {
         let word = if run.pass { "pass" } else { "FAIL" };
         let _ = writeln!(
             text,
-            "{word}  {} under {}, seed {}: {} requests, {} origin calls in {} s",
+            "{word}  {} under {}, seed {}: {} requests, {} origin calls in {} s, {}",
             setup.scenario,
             setup.policy,
             setup.seed,
             figures.requests,
             figures.origin_calls,
             figures.duration_ms / 1_000,
+            pace(figures),
         );
         for check in run.checks.iter().filter(|check| !check.pass || !check.is_law()) {
             let word = if check.pass { " ok " } else { "FAIL" };

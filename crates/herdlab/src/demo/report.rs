@@ -38,7 +38,9 @@ fn setup(demo: &Demo) -> Setup {
         value_bytes: config.value_bytes as u64,
         data_bytes: config.value_bytes as u64 * config.keys(),
         capacity: config.capacity,
-        rate_per_s: config.rate_per_s,
+        rate_per_s: Some(config.rate_per_s),
+        users: None,
+        think_ms: None,
         ttl_ms: config.ttl(),
         hot_ttl_ms: Some(config.hot_ttl()),
         config: settings(config),
@@ -50,6 +52,8 @@ fn figures(account: &DemoAccount, cache: &CacheSnapshot, peaks: RunPeaks, waits:
     let (callers, origin) = (&account.callers, &account.origin);
     Figures {
         duration_ms: whole_ms(account.elapsed),
+        // A demonstration is in real time.
+        wall_ms: account.elapsed.as_secs_f64() * 1_000.0,
         requests: callers.requests,
         dropped_arrivals: callers.dropped_arrivals,
         outcomes: cache.outcomes.clone(),

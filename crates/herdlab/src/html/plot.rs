@@ -8,9 +8,9 @@ use std::fmt::Write;
 use super::escaped;
 
 /// One line of a picture.
-pub(super) struct Line {
-    pub(super) name: String,
-    pub(super) points: Vec<f64>,
+pub(crate) struct Line {
+    pub(crate) name: String,
+    pub(crate) points: Vec<f64>,
 }
 
 const WIDTH: f64 = 960.0;
@@ -21,6 +21,19 @@ const ROOM: [f64; 4] = [64.0, 150.0, 12.0, 28.0];
 const COLOURS: [&str; 8] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8a7a00"];
 /// More points than this are drawn as the largest of their neighbours, so that no peak is lost.
 const POINTS: usize = 600;
+
+/// The same as a file of its own, on white: a page that shows it may be dark.
+pub(crate) fn picture(title: &str, lines: &[Line]) -> String {
+    let body = plot(lines);
+    let rest = body.strip_prefix("<svg ").unwrap_or(&body);
+    let (attributes, inner) = rest.split_once('>').unwrap_or((rest, ""));
+    let inner = inner.replace("/><", "/>\n<").replace("</text><", "</text>\n<");
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" font-family=\"sans-serif\" {attributes}>\n<title>{}</title>\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n{inner}\n",
+        escaped(title)
+    )
+}
 
 /// A picture of lines whose points are a second apart.
 pub(super) fn plot(lines: &[Line]) -> String {

@@ -76,3 +76,29 @@ async fn a_stop_ends_an_endless_load() {
     load.await.unwrap();
     assert_eq!(account.figures().outcomes[Outcome::Hit], 50);
 }
+
+/// N users who think for Z and wait R for an answer ask N/(Z + R) times a second, and never more than N wait at once.
+#[tokio::test(start_paused = true)]
+async fn a_closed_loop_asks_as_often_as_its_users_can() {
+    let account = LoadAccount::new();
+    let plan =
+        ClosedPlan { users: 50, think: ms(80), after: ms(1_000), length: ms(101_000), patience: ms(1_000), seed: 3 };
+    drive_closed(plan, account.clone(), |_| 1, hit).await;
+    let figures = account.figures();
+    // A cycle is 100 ms, and half a millisecond more since a timer fires at the next whole one.
+    let expected = 100.0_f64 * 50.0 / 0.1005;
+    // Counts of a renewal process: gaps of 80 ± 80 ms and 20 ms have a deviation of 0.8 of their mean.
+    let sigma = expected.sqrt() * 0.8;
+    assert!((figures.requests as f64 - expected).abs() < 4.0 * sigma, "{} for {expected}", figures.requests);
+    assert!(figures.peak_in_flight <= 50 && figures.in_flight == 0);
+    assert_eq!(figures.outcomes[Outcome::Hit], figures.requests);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_user_who_never_gets_an_answer_asks_once() {
+    let account = LoadAccount::new();
+    let plan = ClosedPlan { users: 7, think: ms(10), after: ms(0), length: ms(1_000), patience: ms(500), seed: 1 };
+    drive_closed(plan, account.clone(), |_| 1, |_| std::future::pending::<Reply>()).await;
+    let figures = account.figures();
+    assert_eq!([figures.requests, figures.outcomes[Outcome::Cancelled]], [7, 7]);
+}

@@ -3,7 +3,7 @@
 //! Many loads may belong to one expiry: all that start before its first answer
 //! has come, and stragglers that had looked before it landed. A load opens a
 //! new expiry when the first answer of the last one has come and cannot be
-//! fresh any more, when refresh-ahead started it while the value was fresh, or
+//! fresh any more, when refresh-ahead or a refresh by name started it while the value was fresh, or
 //! when somebody expired the key by hand. Pure: time is an argument.
 
 use std::time::Duration;
@@ -52,12 +52,10 @@ impl Expiries {
             Open::None => true,
             Open::Waiting => false,
             Open::Answered(at) => match trigger {
-                FlightTrigger::Early => true,
-                FlightTrigger::Miss
-                | FlightTrigger::Stale
-                | FlightTrigger::Forced
-                | FlightTrigger::Warmup
-                | FlightTrigger::Batch => now.saturating_duration_since(at) >= self.least_fresh,
+                FlightTrigger::Early | FlightTrigger::Forced => true,
+                FlightTrigger::Miss | FlightTrigger::Stale | FlightTrigger::Warmup | FlightTrigger::Batch => {
+                    now.saturating_duration_since(at) >= self.least_fresh
+                }
             },
         };
         if new {
@@ -108,6 +106,15 @@ mod tests {
         expiries.load_started(at(1_000), FlightTrigger::Stale);
         expiries.load_started(at(1_001), FlightTrigger::Stale);
         assert_eq!(expiries.count(), 2);
+    }
+
+    #[test]
+    fn a_refresh_by_name_opens_a_new_one_early() {
+        let start = Instant::now();
+        let mut expiries = Expiries::new(FRESH, 0.0, Some(start));
+        expiries.load_started(start + FRESH / 2, FlightTrigger::Forced);
+        expiries.load_started(start + FRESH / 2, FlightTrigger::Forced);
+        assert_eq!(expiries.count(), 1);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What happens beside the readers: trouble, what the application does, other queries, a warm-up.
 
+mod refresh;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,14 +14,17 @@ use super::ms;
 use super::stage::Stage;
 use crate::arrivals::{Arrivals, KeyChoice, Pacing};
 use crate::load::{LoadAccount, Plan, Reply, Stop, drive};
+use crate::policy::{Cure, Policy};
 use crate::run::{BystanderFacts, WarmUpFacts};
 use crate::scenario::{Act, Bystander, Deed, Scenario, Trouble, WarmUpSpec};
 
 /// Starts everything that has its time; the tasks are aborted at the run's end.
-pub(super) fn start(scenario: &Scenario, stage: &Arc<Stage>) -> Vec<JoinHandle<()>> {
+pub(super) fn start(scenario: &Scenario, policy: &Policy, stage: &Arc<Stage>) -> Vec<JoinHandle<()>> {
+    let refresher =
+        (policy.cure() == Some(Cure::Refresher)).then(|| tokio::spawn(refresh::round(scenario, Arc::clone(stage))));
     let trouble = scenario.trouble.iter().map(|trouble| tokio::spawn(suffer(*trouble, Arc::clone(stage))));
     let acts = scenario.act.iter().map(|act| tokio::spawn(perform(*act, Arc::clone(stage))));
-    trouble.chain(acts).collect()
+    trouble.chain(acts).chain(refresher).collect()
 }
 
 async fn suffer(trouble: Trouble, stage: Arc<Stage>) {

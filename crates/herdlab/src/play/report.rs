@@ -25,7 +25,7 @@ pub(super) fn run(scenario: &Scenario, policy: &Policy, seed: u64, played: &Play
 }
 
 fn setup(scenario: &Scenario, policy: &Policy, seed: u64, played: &Played, cache: &CacheSnapshot) -> Setup {
-    let (stage, spec) = (&played.stage, &scenario.cache);
+    let (stage, spec, traffic) = (&played.stage, &scenario.cache, &scenario.traffic);
     let (origin, settings) = (&stage.source.origin, &stage.settings);
     let stale_if_error = spec.stale_if_error_for.unwrap_or(spec.stale_for);
     Setup {
@@ -40,7 +40,9 @@ fn setup(scenario: &Scenario, policy: &Policy, seed: u64, played: &Played, cache
         value_bytes: scenario.origin.value_bytes,
         data_bytes: scenario.origin.value_bytes * scenario.keys.count,
         capacity: cache.capacity,
-        rate_per_s: scenario.traffic.per_second,
+        rate_per_s: traffic.open_rate(),
+        users: traffic.pacing.open().is_none().then_some(traffic.users),
+        think_ms: traffic.pacing.open().is_none().then_some(ms(traffic.think.0)),
         ttl_ms: TtlMs {
             fresh: whole_ms(spec.fresh_for.0),
             stale: whole_ms(spec.stale_for.0),
@@ -84,6 +86,7 @@ fn figures(played: &Played, cache: &CacheSnapshot) -> Figures {
     let answered = cache.outcomes[Outcome::Stale] + cache.outcomes[Outcome::Reserve];
     Figures {
         duration_ms: whole_ms(played.took),
+        wall_ms: ms(played.real.elapsed()),
         requests: callers.requests,
         dropped_arrivals: callers.dropped_arrivals,
         outcomes: cache.outcomes.clone(),

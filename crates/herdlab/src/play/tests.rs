@@ -1,5 +1,8 @@
 use super::*;
 use crate::scenario::builtin;
+use herdfeed::line::Assembler;
+use herdfeed::recording::{Entry, Reader};
+use herdfeed::{Line, Snapshot};
 
 fn short(name: &str, seconds: u64) -> Scenario {
     let mut scenario = builtin(name).unwrap().unwrap();
@@ -8,11 +11,12 @@ fn short(name: &str, seconds: u64) -> Scenario {
     scenario
 }
 
-/// The run as it is printed, without the time of day at which it ran.
+/// The run as it is printed, without the machine's own times.
 fn printed(name: &str, policy: &str, seed: u64) -> String {
     let run = play(&short(name, 12), &policy.parse().unwrap(), seed).unwrap();
     let mut run = serde_json::to_value(&run).unwrap();
     run["started_at"] = "".into();
+    run["wall_ms"] = 0.into();
     serde_json::to_string_pretty(&run).unwrap()
 }
 
@@ -48,4 +52,79 @@ fn settings_that_cannot_work_are_told_not_played() {
     scenario.cache.jitter = Some(0.9);
     let error = play(&scenario, &"all".parse().unwrap(), 1).unwrap_err().to_string();
     assert!(error.contains("jitter"), "{error}");
+}
+
+/// What a run writes, for its test to read.
+#[derive(Clone, Default)]
+struct Sink(Arc<parking_lot::Mutex<Vec<u8>>>);
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn lines(file: &[u8]) -> Vec<(u64, Line)> {
+    let mut reader = Reader::new(file).unwrap();
+    let mut lines = Vec::new();
+    while let Some(entry) = reader.next_entry().unwrap() {
+        match entry {
+            Entry::Source { address, .. } => assert_eq!(address, "lab:hot-key"),
+            Entry::Received { rx_us, line, .. } => lines.push((rx_us, *line)),
+        }
+    }
+    assert_eq!((reader.bad_lines(), reader.is_cut()), (0, false));
+    lines
+}
+
+#[test]
+fn a_recording_tells_what_the_run_told_and_does_not_change_it() {
+    let (scenario, policy) = (short("hot-key", 12), "singleflight".parse().unwrap());
+    let (sink, plain) = (Sink::default(), play(&scenario, &policy, 7).unwrap());
+    let run = play_recorded(&scenario, &policy, 7, Box::new(sink.clone())).unwrap();
+    assert_eq!(run.figures.outcomes, plain.figures.outcomes);
+    let lines = lines(&sink.0.lock());
+    let (first, last) = (lines[0].0, lines[lines.len() - 1].0);
+    assert!((11_500_000..13_000_000).contains(&(last - first)), "times are the run's: {}", last - first);
+    assert!(matches!(&lines[0].1, Line::Hello(hello) if hello.process.service == "hot-key" && hello.caches.len() == 1));
+    assert!(matches!(lines[lines.len() - 1].1, Line::Bye { .. }));
+    let mut assembler = Assembler::default();
+    let mut whole: Vec<Snapshot> = Vec::new();
+    let mut events = Vec::new();
+    for (_, line) in lines {
+        match line {
+            Line::Snap { part, snapshot } => whole.extend(assembler.take(part, *snapshot)),
+            Line::Events { events: some } => events.extend(some),
+            _ => {}
+        }
+    }
+    assert!(whole.len() >= 48, "four each second: {}", whole.len());
+    let told = &whole[whole.len() - 1];
+    assert_eq!(told.caches[0].outcomes, run.figures.outcomes);
+    assert_eq!(told.caches[0].origin_calls, run.figures.origin_calls);
+    assert!(whole.windows(2).all(|pair| pair[0].seq + 1 == pair[1].seq && pair[0].unix_us <= pair[1].unix_us));
+    // The herd at the expiry is told, in order and without a gap.
+    assert!(events.iter().any(|event| matches!(event.fact, herdfeed::Fact::HerdEnded(_))), "{events:?}");
+    assert!((1..).zip(&events).all(|(seq, event)| event.seq == seq) && told.next_event == events.len() as u64 + 1);
+}
+
+#[test]
+fn a_recording_that_cannot_be_written_fails_the_run() {
+    struct Full;
+    impl Write for Full {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(io::ErrorKind::StorageFull.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let error = play_recorded(&short("hot-key", 1), &"all".parse().unwrap(), 1, Box::new(Full)).unwrap_err();
+    assert!(matches!(error, PlayError::Record(_)), "{error}");
 }

@@ -70,14 +70,16 @@ impl Witness {
         Question { witness: Arc::clone(self), key, least, asked: Instant::now() }
     }
 
-    /// An origin call began.
+    /// So many origin calls began within the second that ends now.
     pub(super) fn origin_called(&self, calls: u64) {
-        let phase = self.phase(Instant::now());
+        // A second belongs to the phase of its middle: at the moment of its end the next one may have begun.
+        let now = Instant::now();
+        let phase = self.phase(now.checked_sub(Duration::from_millis(500)).unwrap_or(now));
         self.phases.lock()[phase].origin_calls += calls;
     }
 
     fn phase(&self, at: Instant) -> usize {
-        let at = at - self.start;
+        let at = at.saturating_duration_since(self.start);
         match self.trouble {
             Some((_, last)) if at >= last => 2,
             Some((first, _)) if at >= first => 1,

@@ -22,6 +22,10 @@ const TEXTS: &[(&str, &str)] = &[
     ("impatient-callers", include_str!("../../scenarios/impatient-callers.toml")),
     ("new-hot-key", include_str!("../../scenarios/new-hot-key.toml")),
     ("eviction-not-expiry", include_str!("../../scenarios/eviction-not-expiry.toml")),
+    ("pool-and-timeout", include_str!("../../scenarios/pool-and-timeout.toml")),
+    ("closed-loop", include_str!("../../scenarios/closed-loop.toml")),
+    ("central-refresher", include_str!("../../scenarios/central-refresher.toml")),
+    ("five-hours", include_str!("../../scenarios/five-hours.toml")),
 ];
 
 /// All of them.

@@ -23,6 +23,16 @@ pub struct WarmUpSpec {
     pub keys: u64,
 }
 
+/// One task that loads listed keys anew on a schedule, so that readers never should.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RefresherSpec {
+    /// How many keys are on its list, the most popular first; 100 if left out, or all if there are fewer.
+    pub keys: Option<u64>,
+    /// How long one round over the list takes; four fifths of the soft TTL if left out.
+    pub every: Option<Time>,
+}
+
 /// Something that goes wrong for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,6 +47,9 @@ pub struct Trouble {
     /// Part of its calls that fail, at once.
     #[serde(default)]
     pub fail: f64,
+    /// Whether the central refresher stands still, where the policy has one.
+    #[serde(default)]
+    pub stops_refresher: bool,
 }
 
 fn one() -> f64 {

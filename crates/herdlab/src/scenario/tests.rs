@@ -56,6 +56,10 @@ fn a_misspelt_word_is_told_with_its_line() {
 fn what_cannot_be_is_told_with_its_field() {
     for (change, field) in [
         (("per_second = 10", "per_second = 0"), "traffic.per_second"),
+        (("per_second = 10", "pacing = \"closed\""), "traffic.users"),
+        (("per_second = 10", "pacing = \"closed\"\nusers = 5"), "traffic.think"),
+        (("per_second = 10", "per_second = 10\npacing = \"closed\"\nusers = 5\nthink = \"1s\""), "traffic.per_second"),
+        (("per_second = 10", "per_second = 10\nusers = 5"), "traffic.users"),
         (("count = 1", "count = 0"), "keys.count"),
         (("count = 1", "count = 1\nhot = [{ key = 0, share = 0.7 }]\nnew_share = 0.7"), "keys"),
         (("[\"none\"]", "[]"), "policies"),

@@ -44,32 +44,59 @@ pub(super) fn short(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').into()
 }
 
+/// Loads for each expiry when nobody coalesces.
+fn duplicates(sigmas: f64, scenario: &Scenario, run: &Run, rate: f64) -> Expected {
+    let load_s = scenario.origin.latency.seconds();
+    let expiries = run.figures.expiries.unwrap_or_default().max(1) as f64;
+    let law = if scenario.traffic.pacing.open().is_some() {
+        let formula = format!("1 + λL = 1 + {} × {} s", short(rate), short(load_s));
+        (theory::duplicates(rate, load_s), theory::duplicates_sigma(rate, load_s), formula)
+    } else {
+        let (users, think_s) = (scenario.traffic.users as f64, scenario.traffic.think.seconds());
+        let (mean, sigma) = (
+            theory::closed_duplicates(users, load_s, think_s),
+            theory::closed_duplicates_sigma(users, load_s, think_s),
+        );
+        (mean, sigma, format!("1 + (C − 1)(1 − e^(−L/Z)), C = {users}"))
+    };
+    let (mean, sigma, formula) = law;
+    let how = format!("{formula}, ± {sigmas}σ over {expiries} expiries");
+    Expected::around(mean, sigmas * sigma / expiries.sqrt(), how)
+}
+
+/// Seconds to the first answer of a database that its callers drown, as far as its pool lets them.
+fn first_answer(scenario: &Scenario, run: &Run, rate: f64) -> (f64, &'static str) {
+    let load_s = scenario.origin.latency.seconds();
+    let capacity = scenario.origin.capacity.unwrap_or(f64::INFINITY);
+    match run.setup.origin.connections {
+        None => (theory::first_answer_s(rate, load_s, capacity), "(c/λ)·e^(λL/c − 1)"),
+        Some(most) => {
+            let first = theory::pooled_first_answer_s(rate, load_s, capacity, most as f64);
+            (first, "K/λ + (L − done by then)·K/c, K connections")
+        }
+    }
+}
+
 /// What `oracle` expects of this run.
 pub(super) fn expected(oracle: Oracle, scenario: &Scenario, run: &Run) -> Expected {
     let load_s = scenario.origin.latency.seconds();
     let fresh_s = scenario.cache.fresh_for.seconds();
     let length_s = scenario.traffic.length.seconds();
     // Readers of the watched key alone.
-    let rate = scenario.traffic.per_second * scenario.watched_share();
-    let capacity = scenario.origin.capacity.unwrap_or(f64::INFINITY);
+    let traffic = &scenario.traffic;
+    let rate = traffic.most_per_second() * scenario.watched_share();
     match oracle {
-        Oracle::Duplicates { sigmas } => {
-            let expiries = run.figures.expiries.unwrap_or_default().max(1) as f64;
-            let slack = sigmas * theory::duplicates_sigma(rate, load_s) / expiries.sqrt();
-            let how =
-                format!("1 + λL = 1 + {} × {} s, ± {sigmas}σ over {expiries} expiries", short(rate), short(load_s));
-            Expected::around(theory::duplicates(rate, load_s), slack, how)
-        }
+        Oracle::Duplicates { sigmas } => duplicates(sigmas, scenario, run, rate),
         Oracle::Collapse { within } => {
-            let first = theory::first_answer_s(rate, load_s, capacity);
-            Expected::within(first * 1_000.0, within, "(c/λ)·e^(λL/c − 1)".into())
+            let (first, how) = first_answer(scenario, run, rate);
+            Expected::within(first * 1_000.0, within, how.into())
         }
         Oracle::CollapseLoads { within } => {
-            let until_then = rate * theory::first_answer_s(rate, load_s, capacity);
-            Expected::within(until_then, within, "λ·(c/λ)·e^(λL/c − 1)".into())
+            let (first, how) = first_answer(scenario, run, rate);
+            Expected::within(rate * first, within, format!("λ × {how}"))
         }
         Oracle::Misses { hit_ratio, sigmas } => {
-            let calls = scenario.traffic.per_second * (1.0 - hit_ratio);
+            let calls = traffic.most_per_second() * (1.0 - hit_ratio);
             // A Poisson count over the whole run, as its mean for each second.
             let slack = sigmas * (calls * length_s).sqrt() / length_s;
             Expected::around(calls, slack, format!("rate × (1 − {hit_ratio}), ± {sigmas}σ"))
@@ -93,7 +120,7 @@ pub(super) fn expected(oracle: Oracle, scenario: &Scenario, run: &Run) -> Expect
         Oracle::Cooling { length } => {
             let [base, cap] = scenario.cache.cooling.map_or([0.1, 5.0], |windows| windows.map(Time::seconds));
             let (low, high) = theory::cooling_attempts(length.seconds(), base, cap);
-            Expected { low: low as f64, high: high as f64, how: "windows from base to cap, × U[1, 1.5]".into() }
+            Expected { low: low as f64, high: high as f64, how: "windows that double from base to cap".into() }
         }
     }
 }

@@ -52,3 +52,15 @@ fn a_run_without_the_measure_fails_what_is_asked_of_one_with_it() {
     let as_if = checks_as(&scenario, &run, "singleflight");
     assert_eq!((as_if[0].name.as_str(), as_if[0].pass), ("origin_calls", false));
 }
+
+#[test]
+fn the_measures_of_a_policy_are_named_in_any_order() {
+    for (named, policy, same) in [
+        ("stale+singleflight", "singleflight+stale", true),
+        ("singleflight+stale", "stale+singleflight", true),
+        ("singleflight", "singleflight+stale", false),
+        ("lucky", "lucky", false),
+    ] {
+        assert_eq!(is(named, policy), same, "{named} and {policy}");
+    }
+}
