@@ -72,14 +72,16 @@ fn l1_each_entry_that_is_invalidated_is_told_once() {
 #[test]
 fn l1_each_entry_that_runs_out_is_told_once() {
     let cache = rows(Ttl::fresh_for(ms(1)));
-    let rounds = flood() / 1_000;
-    for round in 0..rounds {
-        (0..1_000).for_each(|key| _ = cache.insert(key, round));
-        // Whatever the clock is: past the bound by more than one of its ticks.
-        if round % 20 == 0 {
-            std::thread::sleep(ms(15));
+    let (keys, rounds) = (1_000 / THREADS, flood() / 1_000);
+    on_all_threads(|thread, _| {
+        for round in 0..rounds {
+            (0..keys).for_each(|key| _ = cache.insert(thread * keys + key, round));
+            // Whatever the clock is: past the bound by more than one of its ticks.
+            if round % 20 == 0 {
+                std::thread::sleep(ms(15));
+            }
         }
-    }
+    });
     let snapshot = cache.snapshot();
     let [expired, replaced] = [RemovalCause::Expired, RemovalCause::Replaced].map(|cause| snapshot.removals[cause]);
     assert_eq!((snapshot.removals.total(), expired + replaced), ((rounds - 1) * 1_000, (rounds - 1) * 1_000));
