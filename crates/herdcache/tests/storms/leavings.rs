@@ -31,6 +31,7 @@ fn on_all_threads(work: impl Fn(u64, u64) + Sync) {
 /// How many have left, and how many of them for this cause; and how many there are.
 fn left(cache: &Rows, cause: RemovalCause) -> (u64, u64, u64) {
     let snapshot = cache.snapshot();
+    assert_eq!(snapshot.law_violations, 0);
     (snapshot.removals.total(), snapshot.removals[cause], snapshot.entries)
 }
 
@@ -108,6 +109,7 @@ fn l1_no_entry_is_lost_or_told_twice_whatever_happens_to_it() {
     assert_eq!(snapshot.removals.total() + snapshot.entries, stored + loaded, "{:?}", snapshot.removals);
     assert!(snapshot.removals.iter().all(|(_, count)| count > 0), "{:?}", snapshot.removals);
     assert!(loaded > 0 && snapshot.discards.total() > 0, "{:?}", snapshot.flights);
+    assert_eq!(snapshot.law_violations, 0);
 }
 
 /// One thread's part; gives how many entries it stored itself.
