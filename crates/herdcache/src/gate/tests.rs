@@ -104,7 +104,9 @@ async fn g3_a_limit_that_rises_wakes_who_waits() {
         assert!(poll_once(waits.as_mut()).is_pending());
         tokio::time::advance(Duration::from_millis(50)).await;
         // Known before the permits come back, as with blocking work that goes on.
-        held.iter().for_each(|permit| permit.report().unwrap().load_ended(OriginResult::Value));
+        for permit in &held {
+            permit.report().unwrap().load_ended(OriginResult::Value);
+        }
         if round == 16 {
             assert_eq!(gate.limit(), 3);
             assert!(poll_once(waits.as_mut()).is_ready());

@@ -330,7 +330,9 @@ async fn u1_the_warm_up_that_is_polled_first_makes_way() {
     let shops = ["first", "second"].map(|name| shop(settings(name, &gate), ms(10)).0);
     let mut warm: Vec<_> = shops.iter().map(|shop| Box::pin(shop.warm_up(0..60))).collect();
     let both = poll_fn(|cx| {
-        warm.iter_mut().for_each(|warm| _ = warm.as_mut().poll(cx));
+        for warm in &mut warm {
+            let _ = warm.as_mut().poll(cx);
+        }
         Poll::<()>::Pending
     });
     assert!(tokio::time::timeout(ms(600), both).await.is_err());

@@ -349,6 +349,7 @@ fn may_be_down(world: &World, least: u64) -> bool {
     let lasted = |birth: &Birth| birth.ended.map_or_else(Instant::now, |(_, at)| at) - birth.began_at;
     let lost = world.births.iter().map(lasted).sum::<Duration>() + outside.lost;
     // The window is seen in tenths, and its first may have begun before.
-    let much = (FAIL_FAST_WINDOW * world.setup.permits as u32 / 2).max(FAIL_FAST_WINDOW * 9 / 10);
+    let permits = u32::try_from(world.setup.permits).unwrap_or(u32::MAX);
+    let much = (FAIL_FAST_WINDOW * permits / 2).max(FAIL_FAST_WINDOW * 9 / 10);
     many || lost >= much
 }
