@@ -138,10 +138,8 @@ impl Stamps {
 
     /// W2: stale from `now` on, if it was fresh; may be answered for as long as before.
     pub(crate) fn mark_stale(&self, now: Moment) {
-        let was = self.soft.fetch_min(now, Relaxed);
-        // Whoever may be answered stale for no time at all is answered until the end of the freshness that it had.
-        self.hard.fetch_max(was, Relaxed);
-        self.last.fetch_max(was, Relaxed);
+        // The other bounds stay: what may be stale for no time at all is answered until its freshness would have ended.
+        self.soft.fetch_min(now, Relaxed);
     }
 
     /// When it was marked stale, if it was before its time.

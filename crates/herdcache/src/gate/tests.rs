@@ -89,6 +89,54 @@ async fn g2_shares_bound_each_class() {
     assert_eq!(gate.snapshot().in_use[PermitClass::Refresh], 2);
 }
 
+fn granted(gate: &Gate) -> Permit {
+    let Admission::Granted(permit) = gate.enter(None, clock::exact()) else { panic!("a permit is free") };
+    permit
+}
+
+/// G3: a limit that rises hands out at once what it sets free, also while every permit is still held.
+#[tokio::test(start_paused = true)]
+async fn g3_a_limit_that_rises_wakes_who_waits() {
+    let gate = Gate::builder(16).adaptive_from(2).build().unwrap();
+    for round in 1..=16 {
+        let held = [granted(&gate), granted(&gate)];
+        let mut waits = Box::pin(gate.acquire());
+        assert!(poll_once(waits.as_mut()).is_pending());
+        tokio::time::advance(Duration::from_millis(50)).await;
+        // Known before the permits come back, as with blocking work that goes on.
+        for permit in &held {
+            permit.report().unwrap().load_ended(OriginResult::Value);
+        }
+        if round == 16 {
+            assert_eq!(gate.limit(), 3);
+            assert!(poll_once(waits.as_mut()).is_ready());
+        }
+    }
+}
+
+/// G2, G3: while a lower limit is in force a share is that part of it, and never nothing.
+#[tokio::test(start_paused = true)]
+async fn g2_a_share_of_a_lower_limit_is_rounded_up() {
+    let gate = Gate::builder(8).refresh_permits(2).adaptive_from(2).build().unwrap();
+    let held: Vec<_> = (0..2).map(|_| gate.enter_background(PermitClass::Refresh)).collect();
+    assert_eq!((gate.limit(), held.iter().flatten().count()), (2, 1));
+}
+
+/// G1: the time to come back is an estimate from how long permits were held of late, and never more than ten seconds.
+#[tokio::test(start_paused = true)]
+async fn g1_who_is_refused_is_told_to_come_back_in_time() {
+    let gate = gate(1, 0);
+    for (held_s, times, retry_in) in [(4, 1, 4), (60, 64, 10)] {
+        for _ in 0..times {
+            let permit = granted(&gate);
+            tokio::time::advance(Duration::from_secs(held_s)).await;
+            drop(permit);
+        }
+        let _permit = granted(&gate);
+        assert_eq!(gate.acquire().await.unwrap_err().retry_in, Duration::from_secs(retry_in));
+    }
+}
+
 /// A1: bad settings of a gate name the field.
 #[test]
 fn a1_bad_gates_are_refused() {

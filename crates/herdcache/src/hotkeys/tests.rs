@@ -6,10 +6,12 @@ fn the_hottest_keys_are_found_among_many() {
     let hot = HotKeys::<u64>::new(0);
     let mut random = fastrand::Rng::with_seed(7);
     let hash = |key: u64| key.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut times = std::collections::HashMap::new();
     for _ in 0..200_000 {
         // Inverse of the cumulative sum of 1/k over 1..=100,000.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 1 and 100,000")]
         let key = 100_000.0_f64.powf(random.f64()) as u64;
+        *times.entry(key).or_insert(0_u64) += 1;
         hot.see(hash(key), || key, Seen::Fresh, 1);
     }
     let top = hot.top(10, 2);
@@ -19,6 +21,13 @@ fn the_hottest_keys_are_found_among_many() {
     assert_eq!(top.requests, 200_000 * u64::from(account::SAMPLED));
     let first = &top.keys[0];
     assert!(first.error <= first.requests / 50, "error {} of {}", first.error, first.requests);
+    // No estimate is too low, and none by more than its error too high.
+    let every = hot.top(usize::MAX, 2).keys;
+    let right = |hot: &Hot<u64>| {
+        let seen = times[&*hot.key] * u64::from(account::SAMPLED);
+        (seen..=seen + hot.error).contains(&hot.requests)
+    };
+    assert!(every.iter().all(right) && every.iter().any(|hot| hot.error > 0));
 }
 
 /// Windows turn, so that yesterday's hot key is forgotten.

@@ -1,9 +1,11 @@
 //! X1: the end of a cache.
 
+use std::future::Future;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 
 use herdcache::herdfeed::{FlightEnd, PermitResult, StaleReason};
-use herdcache::{Cache, Gate, GetError, Outcome, Ttl};
+use herdcache::{Cache, Gate, GetError, LoadContext, Outcome, Ttl};
 use tokio::time::Instant;
 
 use crate::support::{Calls, DbError, ask, assert_quiet, ms, outcome, rows, turns, value};
@@ -111,5 +113,35 @@ fn x1_a_shutdown_returns_while_a_load_blocks_its_thread() {
     while cache.snapshot().origin_active > 0 && std::time::Instant::now() < deadline {
         std::thread::yield_now();
     }
+    assert_quiet(&cache.snapshot());
+}
+
+/// X1, S7: a load that overran its flight still runs: a shutdown waits for it too.
+#[tokio::test(start_paused = true)]
+async fn x1_a_shutdown_waits_for_a_load_that_has_overrun() {
+    let builder = rows("overran", Ttl::fresh_for(ms(60_000))).origin_timeout(ms(100)).flight_deadline(ms(100));
+    let cache = builder.build().unwrap();
+    let (release, wait) = std::sync::mpsc::channel::<()>();
+    let caller = tokio::spawn({
+        let cache = cache.clone();
+        async move {
+            let load = |cx: LoadContext<u64, u64>| async move {
+                let done = cx.run_blocking(move || wait.recv().is_ok()).await;
+                done.map(|_| 1).map_err(|_| DbError("blocking"))
+            };
+            cache.get_with(&7, load).await
+        }
+    });
+    // Blocking work holds back automatic time, so that time is moved by hand.
+    for _ in 0..12 {
+        turns().await;
+        tokio::time::advance(ms(10)).await;
+    }
+    assert!(caller.await.unwrap().is_err());
+    assert_eq!((cache.snapshot().flights_active, cache.snapshot().origin_abandoned), (0, 1));
+    let mut shutdown = Box::pin(cache.shutdown(ms(60_000)));
+    assert!(shutdown.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    drop(release);
+    shutdown.await;
     assert_quiet(&cache.snapshot());
 }

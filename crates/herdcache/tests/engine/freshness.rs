@@ -114,6 +114,17 @@ async fn l4_the_last_bound_is_the_hard_one_by_default() {
     assert_eq!(cache.snapshot().stale_serves.total(), 0);
 }
 
+/// F1, F3: what the account tells of stale answers is how far past freshness they were, not their age.
+#[tokio::test(start_paused = true)]
+async fn f3_stale_answers_are_told_by_their_time_past_freshness() {
+    let cache = rows("past", TTL).build().unwrap();
+    cache.insert(7, 1);
+    advance(ms(130)).await;
+    assert_eq!(outcome(&cache.get_with(&7, |_| async { Ok(2) }).await), Some(Outcome::Stale));
+    let told = cache.snapshot().stale_age;
+    assert_eq!((told.count, told.sum_us), (1, 30_000));
+}
+
 fn soft(name: &str) -> Rows {
     rows(name, TTL).soft_timeout(ms(50)).build().unwrap()
 }

@@ -4,6 +4,7 @@
 mod batches;
 mod blocking;
 mod changes;
+mod clearing;
 mod closing;
 mod cooling;
 mod drops;

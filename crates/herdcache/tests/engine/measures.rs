@@ -199,3 +199,19 @@ async fn l5_without_single_flight_the_load_that_began_last_is_what_stays() {
     assert_eq!(cache.snapshot().discards[DiscardReason::NewerWrite], 1);
     assert_quiet(&cache.snapshot());
 }
+
+/// L5, W1: a load that another one outran, and that an invalidation supersedes in turn, is told as invalidated.
+#[tokio::test(start_paused = true)]
+async fn l5_an_outrun_load_that_is_invalidated_is_told_as_invalidated() {
+    let cache = Cache::<u64, u64, DbError>::builder("l5-outrun", TTL, &Gate::new(8)).observe_only().build().unwrap();
+    let calls = Arc::new(Calls::default());
+    let outrun = ask(&cache, 7, calls.load(ms(100), Ok(1)));
+    turns().await;
+    assert_eq!(value(cache.get_with(&7, calls.load(ms(10), Ok(2))).await), 2);
+    cache.invalidate(&7);
+    assert_eq!(value(outrun.await.unwrap()), 1);
+    let discards = cache.snapshot().discards;
+    assert_eq!((discards[DiscardReason::Invalidated], discards.total()), (1, 1));
+    assert!(cache.peek(&7).is_none());
+    assert_quiet(&cache.snapshot());
+}

@@ -6,7 +6,7 @@ use herdcache::herdfeed::{Measure, RefreshResult};
 use herdcache::{Cache, Failure, Gate, GetError, Loaded, Switch, Ttl};
 use tokio::time::Instant;
 
-use crate::support::{Calls, DbError, Rows, assert_quiet, ms, outcome, rows, value};
+use crate::support::{Calls, DbError, Rows, ask, assert_quiet, ms, outcome, rows, turns, value};
 
 /// S5, case 07 (a): a loader that asks for its own key is told so at once.
 #[tokio::test(start_paused = true)]
@@ -228,10 +228,79 @@ async fn s5_a_queued_flight_runs_under_the_permit_of_a_loader_that_joins_it() {
         }
     });
     tokio::time::sleep(ms(10)).await;
-    let queued = crate::support::ask(&cache, 2, calls.load(ms(10), Ok(2)));
+    let queued = ask(&cache, 2, calls.load(ms(10), Ok(2)));
     let began = tokio::time::Instant::now();
     assert_eq!((value(outer.await.unwrap()), value(queued.await.unwrap())), (3, 2));
     assert_eq!(began.elapsed(), ms(50));
     assert_eq!(calls.started(), 1);
+    assert_quiet(&cache.snapshot());
+}
+
+/// S5, L3: a permit is of one gate: it lets neither a nested load through another, nor one that its loader joins.
+#[tokio::test(start_paused = true)]
+async fn s5_a_permit_is_not_lent_at_another_gate() {
+    let (near, far) = (Gate::new(8), Gate::builder(1).queue(8).queue_timeout(ms(10_000)).build().unwrap());
+    let cache = |name: &str, gate: &Gate| Cache::builder(name, Ttl::fresh_for(ms(60_000)), gate).build().unwrap();
+    let (outer, inner): (Rows, Rows) = (cache("near", &near), cache("far", &far));
+    let calls = Arc::new(Calls::default());
+    // Two loads of their own, and one that another caller has opened and that waits for a permit.
+    let mut asked = vec![ask(&inner, 0, calls.load(ms(100), Ok(0))), ask(&inner, 2, calls.load(ms(100), Ok(2)))];
+    turns().await;
+    asked.extend([1, 2, 3].map(|key| {
+        let (outer, inner, calls) = (outer.clone(), inner.clone(), Arc::clone(&calls));
+        tokio::spawn(async move {
+            let load = move |_| async move {
+                let got = inner.get_with(&key, calls.load(ms(100), Ok(key))).await;
+                got.map_err(|_| DbError("inner")).map(|answer| answer.map_or(0, |answer| *answer))
+            };
+            outer.get_with(&key, load).await
+        })
+    }));
+    for (asked, expected) in asked.into_iter().zip([0, 2, 1, 2, 3]) {
+        assert_eq!(value(asked.await.unwrap()), expected);
+    }
+    assert_eq!((calls.started(), calls.peak()), (4, 1));
+    assert_eq!((far.snapshot().usage_peak, far.snapshot().used()), (1, 0));
+    assert_quiet(&inner.snapshot());
+    assert_quiet(&outer.snapshot());
+}
+
+/// S5, L2: a loader that joins a flight which is held back lends it its permit too, when it has come to need one.
+#[tokio::test(start_paused = true)]
+async fn s5_a_held_flight_runs_under_the_permit_of_a_loader_that_joined_it() {
+    let gate = Gate::builder(3).queue(8).queue_timeout(ms(10_000)).build().unwrap();
+    let cache: Rows = Cache::builder("held-patron", Ttl::fresh_for(ms(60_000)), &gate).build().unwrap();
+    let calls = Arc::new(Calls::default());
+    let mut superseded = Vec::new();
+    for latency in [500, 4_000] {
+        superseded.push(ask(&cache, 7, calls.load(ms(latency), Ok(latency))));
+        turns().await;
+        cache.invalidate(&7);
+    }
+    let held = ask(&cache, 7, calls.load(ms(10), Ok(7)));
+    turns().await;
+    let joins = tokio::spawn({
+        let (cache, inner) = (cache.clone(), cache.clone());
+        async move {
+            let load = move |_| async move {
+                let got = inner.get_with(&7, |_| async { Ok(99) }).await;
+                got.map_err(|_| DbError("inner")).map(|answer| answer.map_or(0, |answer| *answer + 1))
+            };
+            cache.get_with(&8, load).await
+        }
+    });
+    turns().await;
+    // The next permit that comes back is this one's, for long.
+    let other = ask(&cache, 9, calls.load(ms(4_000), Ok(9)));
+    turns().await;
+    assert_eq!((calls.started(), gate.snapshot().used(), gate.snapshot().pending), (2, 3, 1));
+    let began = Instant::now();
+    assert_eq!((value(joins.await.unwrap()), value(held.await.unwrap())), (8, 7));
+    assert_eq!(began.elapsed(), ms(510));
+    assert_eq!(value(other.await.unwrap()), 9);
+    for caller in superseded {
+        assert!(caller.await.unwrap().is_ok());
+    }
+    assert_eq!((calls.started(), calls.peak(), gate.snapshot().usage_peak), (4, 3, 3));
     assert_quiet(&cache.snapshot());
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock, mpsc};
 use std::task::{Context, Waker};
 use std::time::Instant;
 
-use herdcache::herdfeed::FlightEnd;
+use herdcache::herdfeed::{FlightEnd, OriginResult};
 use herdcache::{Failure, GetError, Outcome, Ttl};
 use tokio::runtime::{Builder, Runtime};
 
@@ -54,7 +54,11 @@ fn s8_a_cache_outlives_the_runtimes_that_use_it() {
         });
     }
     assert_quiet(&cache.snapshot());
-    assert_eq!(cache.snapshot().flights[FlightEnd::Abandoned], 4);
+    let snapshot = cache.snapshot();
+    assert_eq!(snapshot.flights[FlightEnd::Abandoned], 4);
+    // E2: what was cut off is no failure of the origin.
+    let told = &snapshot.origin_results;
+    assert_eq!((told[OriginResult::Abandoned], told[OriginResult::Value], told.total()), (4, 2, 6));
 }
 
 /// S8: when the runtime of a flight's leader ends, the waiters on another one take over, once.

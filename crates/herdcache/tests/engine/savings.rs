@@ -213,3 +213,22 @@ async fn o1_single_measures_tell_what_they_lack() {
     // Its second load is refused at the gate, so no load is spared; with a wider gate one would be.
     assert_eq!(lacking(Measure::SingleFlight).await, none);
 }
+
+/// O1, S5: a load within a load would have run under its permit: without permits it is none beyond the limit.
+#[tokio::test(start_paused = true)]
+async fn o1_nested_loads_are_not_beyond_the_limit() {
+    let cache: Rows = Cache::builder("o1-nested", Ttl::fresh_for(ms(60_000)), &Gate::new(1)).build().unwrap();
+    cache.set_measure(Measure::Permits, Switch::Off);
+    let inner = cache.clone();
+    let load = |_| async move {
+        let nested = |_| async {
+            tokio::time::sleep(ms(10)).await;
+            Ok(2)
+        };
+        inner.get_with(&2, nested).await.map_err(|_| DbError("inner")).map(|answer| answer.map_or(0, |two| *two))
+    };
+    assert_eq!(outcome(&cache.get_with(&1, load).await), Some(Outcome::Loaded));
+    let snapshot = cache.snapshot();
+    assert_eq!((snapshot.origin_calls, snapshot.saved.over_limit), (2, 0));
+    assert_quiet(&snapshot);
+}

@@ -6,7 +6,7 @@ use herdcache::herdfeed::{DiscardReason, FlightEnd, Outcome, RefreshResult, Remo
 use herdcache::{Cache, Gate, Got, Loaded, ReadThrough, Refreshing, Ttl};
 use tokio::task::JoinHandle;
 
-use crate::support::{Calls, DbError, Rows, ask, assert_quiet, ms, outcome, rows, value};
+use crate::support::{Calls, DbError, Rows, ask, assert_quiet, ms, outcome, rows, turns, value};
 
 const TTL: Ttl = Ttl::fresh_for(ms(60_000));
 
@@ -122,6 +122,37 @@ async fn l5_an_evicted_value_whose_tag_was_invalidated_stands_in_for_nobody_who_
     assert_eq!((outcome(&before.await.unwrap())), Some(Outcome::Reserve), "it came before");
     let after = after.await.unwrap();
     assert_eq!(outcome(&after), Some(Outcome::Failed), "{after:?}");
+    assert_quiet(&cache.snapshot());
+}
+
+/// L5, L2: the same where the flight is held back meanwhile: its load begins after the invalidation, and so does its leader.
+#[tokio::test(start_paused = true)]
+async fn l5_a_held_flight_falls_back_to_no_evicted_value_whose_tag_was_invalidated() {
+    let ttl = Ttl::fresh_for(ms(10)).stale_if_error_for(ms(10_000));
+    let cache: Rows = rows("evicted-held", ttl).capacity(1).build().unwrap();
+    let calls = Arc::new(Calls::default());
+    let mut superseded = Vec::new();
+    for row in 0..2 {
+        superseded.push(ask(&cache, 7, calls.load(ms(100), Err(DbError("down")))));
+        turns().await;
+        cache.insert(7, Loaded::value(row).tags(["a"]));
+        assert_eq!(cache.snapshot().entries, 1);
+        tokio::time::sleep(ms(20)).await;
+    }
+    let held = ask(&cache, 7, calls.load(ms(10), Err(DbError("down"))));
+    turns().await;
+    assert_eq!(calls.started(), 2);
+    // Asked for more often, it takes the room.
+    (0..20).for_each(|_| _ = cache.peek(&8));
+    cache.insert(8, 8);
+    assert_eq!(cache.snapshot().removals[RemovalCause::Expired], 2, "the one overwritten, the other evicted");
+    cache.invalidate_tag("a");
+    assert_eq!(cache.snapshot().invalidations, 0, "no key has it");
+    let held = held.await.unwrap();
+    assert_eq!((outcome(&held), calls.started()), (Some(Outcome::Failed), 3), "{held:?}");
+    for caller in superseded {
+        drop(caller.await.unwrap());
+    }
     assert_quiet(&cache.snapshot());
 }
 

@@ -1,7 +1,9 @@
 //! U1: keys that are loaded before anybody asks for them.
 
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::task::Poll;
 use std::time::Duration;
 
 use herdcache::herdfeed::{FlightEnd, FlightTrigger, PermitClass};
@@ -319,6 +321,23 @@ async fn u1_warm_ups_behind_one_gate_take_turns() {
         assert!(took <= ms(2_400 / share + 150), "{permits} permits: {took:?}");
         assert_eq!(gate.snapshot().used(), 0);
     }
+}
+
+/// U1, G4: also where one of them is always polled first.
+#[tokio::test(start_paused = true)]
+async fn u1_the_warm_up_that_is_polled_first_makes_way() {
+    let gate = Gate::new(1);
+    let shops = ["first", "second"].map(|name| shop(settings(name, &gate), ms(10)).0);
+    let mut warm: Vec<_> = shops.iter().map(|shop| Box::pin(shop.warm_up(0..60))).collect();
+    let both = poll_fn(|cx| {
+        for warm in &mut warm {
+            let _ = warm.as_mut().poll(cx);
+        }
+        Poll::<()>::Pending
+    });
+    assert!(tokio::time::timeout(ms(600), both).await.is_err());
+    let loaded = shops.map(|shop| shop.snapshot().warmup.loaded);
+    assert!(loaded.iter().all(|loaded| (20..=40).contains(loaded)), "{loaded:?} of 60 at half time");
 }
 
 /// U1: on a runtime with several threads, too.

@@ -34,3 +34,19 @@ async fn l4_a_value_near_its_last_bound_is_told_until_a_load_succeeds() {
     let ended = told(&mut events, |fact| matches!(fact, Fact::StaleBoundNearEnded { .. }));
     assert_eq!(ended.len(), 1);
 }
+
+/// A key that nobody asks for any more is near its bound for nobody: after ten seconds it is told as over.
+#[tokio::test(start_paused = true)]
+async fn a_value_near_its_last_bound_is_forgotten_with_its_last_reader() {
+    let ttl = Ttl::fresh_for(ms(1_000)).stale_if_error_for(ms(60_000));
+    let cache = rows("uncovered", ttl).jitter(0.0).cooling(ms(10), ms(10)).build().unwrap();
+    let mut events = cache.events();
+    cache.insert(7, 1).await;
+    tokio::time::sleep(ms(55_000)).await;
+    assert!(cache.get_with(&7, |_| async { Err::<u64, _>("down") }).await.is_ok());
+    for (pause, near) in [(9_000, true), (1_500, false)] {
+        tokio::time::sleep(ms(pause)).await;
+        assert_eq!(condition(&cache.snapshot(), is_near).is_some(), near, "after another {pause} ms");
+    }
+    assert_eq!(told(&mut events, |fact| matches!(fact, Fact::StaleBoundNearEnded { .. })).len(), 1);
+}

@@ -31,6 +31,7 @@ fn on_all_threads(work: impl Fn(u64, u64) + Sync) {
 /// How many have left, and how many of them for this cause; and how many there are.
 fn left(cache: &Rows, cause: RemovalCause) -> (u64, u64, u64) {
     let snapshot = cache.snapshot();
+    assert_eq!(snapshot.law_violations, 0);
     (snapshot.removals.total(), snapshot.removals[cause], snapshot.entries)
 }
 
@@ -72,14 +73,16 @@ fn l1_each_entry_that_is_invalidated_is_told_once() {
 #[test]
 fn l1_each_entry_that_runs_out_is_told_once() {
     let cache = rows(Ttl::fresh_for(ms(1)));
-    let rounds = flood() / 1_000;
-    for round in 0..rounds {
-        (0..1_000).for_each(|key| _ = cache.insert(key, round));
-        // Whatever the clock is: past the bound by more than one of its ticks.
-        if round % 20 == 0 {
-            std::thread::sleep(ms(15));
+    let (keys, rounds) = (1_000 / THREADS, flood() / 1_000);
+    on_all_threads(|thread, _| {
+        for round in 0..rounds {
+            (0..keys).for_each(|key| _ = cache.insert(thread * keys + key, round));
+            // Whatever the clock is: past the bound by more than one of its ticks.
+            if round % 20 == 0 {
+                std::thread::sleep(ms(15));
+            }
         }
-    }
+    });
     let snapshot = cache.snapshot();
     let [expired, replaced] = [RemovalCause::Expired, RemovalCause::Replaced].map(|cause| snapshot.removals[cause]);
     assert_eq!((snapshot.removals.total(), expired + replaced), ((rounds - 1) * 1_000, (rounds - 1) * 1_000));
@@ -106,6 +109,7 @@ fn l1_no_entry_is_lost_or_told_twice_whatever_happens_to_it() {
     assert_eq!(snapshot.removals.total() + snapshot.entries, stored + loaded, "{:?}", snapshot.removals);
     assert!(snapshot.removals.iter().all(|(_, count)| count > 0), "{:?}", snapshot.removals);
     assert!(loaded > 0 && snapshot.discards.total() > 0, "{:?}", snapshot.flights);
+    assert_eq!(snapshot.law_violations, 0);
 }
 
 /// One thread's part; gives how many entries it stored itself.

@@ -144,6 +144,13 @@ fn g3_stays_within_its_bounds() {
     bench.work_ms = 5_000.0;
     assert_eq!(bench.run(40_000, OriginResult::Timeout).iter().min(), Some(&2));
     assert!(bench.run(60_000, OriginResult::Value).iter().all(|limit| (2..=16).contains(limit)));
+    // Also where its steps do not meet the ceiling: from 20 on they are of two.
+    let mut bench = Bench::new(1_000.0, (2, 25), Spread::None, 5);
+    bench.run(5_000, OriginResult::Value);
+    bench.work_ms = 5_000.0;
+    assert_eq!(bench.run(40_000, OriginResult::Timeout).iter().min(), Some(&2));
+    bench.work_ms = 50.0;
+    assert_eq!(bench.run(300_000, OriginResult::Value).iter().max(), Some(&25));
     let mut idle = Adaptive::new(2, 16);
     for n in 0..1_000 {
         idle.ended(n * SECOND, n * SECOND + 50 * MS, OriginResult::Value, || Met::Less);

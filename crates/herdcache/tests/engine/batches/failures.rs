@@ -1,6 +1,8 @@
 //! A batch call that fails, hangs or panics: each of its keys is told, and nothing is left behind.
 
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use herdcache::herdfeed::{DiscardReason, FlightEnd, OriginResult};
@@ -189,4 +191,40 @@ async fn x1_a_shutdown_closes_a_batch() {
     // The call's future is dropped with its last flight.
     assert_eq!(seen.calls.running.load(std::sync::atomic::Ordering::SeqCst), 0);
     assert_eq!(Shelf::<4>::MAX_BATCH, 4);
+}
+
+/// An origin whose batch call ends at its first poll, long after it began.
+struct Late;
+
+impl Origin<u64, String> for Late {
+    type Error = DbError;
+    const MAX_BATCH: usize = 10;
+
+    async fn load(&self, cx: LoadContext<u64, String>) -> Result<Loaded<String>, DbError> {
+        Ok(book(*cx.key()))
+    }
+
+    async fn load_many(&self, keys: Vec<LoadContext<u64, String>>) -> Reply {
+        // As if it had blocked its thread: time has passed when it is polled once.
+        let mut passes = Box::pin(tokio::time::advance(ms(400)));
+        poll_fn(|cx| {
+            let _ = passes.as_mut().poll(cx);
+            Poll::Ready(())
+        })
+        .await;
+        Ok(keys.iter().map(|cx| (*cx.key(), book(*cx.key()))).collect())
+    }
+}
+
+/// B1, S7: a call that ends past its limit before anybody could watch is late: told as such, and stored for nobody.
+#[tokio::test(start_paused = true)]
+async fn s7_a_batch_that_ends_late_at_its_first_poll_is_late() {
+    let books =
+        settings("late", &Gate::new(1)).origin_timeout(ms(100)).flight_deadline(ms(300)).build_over(Late).unwrap();
+    assert_eq!(outcomes(&books.get_many(&[1, 2]).await), [Some(Outcome::Failed); 2]);
+    let snapshot = books.snapshot();
+    assert_eq!((snapshot.origin_calls, snapshot.origin_results[OriginResult::Timeout]), (1, 1));
+    assert_eq!(snapshot.discards[DiscardReason::TooOld], 2);
+    assert!(books.peek(&1).is_none());
+    assert_quiet(&snapshot);
 }

@@ -94,6 +94,7 @@ pub(super) fn quiet(world: &World, account: &Account) -> Result<(), String> {
     same("L6 gauges", &[0; 5], &gauges)?;
     same("L6 abandoned, permits out, queue", &[0; 3], &[cache.origin_abandoned, gate.used(), gate.pending])?;
     same("L6 running loads", &0, &world.running().count())?;
+    same("L3 run-time check", &0, &gate.law_violations)?;
     let warmup = &cache.warmup;
     same("L6 warm-ups", &[0; 3], &[warmup.running, warmup.width, warmup.left])?;
     same("L1 flights", &cache.flight_starts.total(), &cache.flights.total())
