@@ -48,6 +48,8 @@ pub(crate) struct Tiers<V, W> {
     pub(crate) tombstone: Duration,
     /// Whether a task sends what waits.
     pub(crate) draining: AtomicBool,
+    /// Whether that task rests between two tries.
+    pub(crate) resting: AtomicBool,
     tails: Arc<Tails>,
 }
 
@@ -78,6 +80,7 @@ impl<V: 'static, W: Clone> Tiers<V, W> {
             leasing,
             floor: AtomicU64::new(0),
             draining: AtomicBool::new(false),
+            resting: AtomicBool::new(false),
             tombstone: longest.saturating_add(timeout * 2),
             tails: Arc::default(),
         }

@@ -20,7 +20,8 @@ use crate::sync::atomic::Ordering::Relaxed;
 use crate::sync::runtime::Handle;
 use crate::sync::time;
 
-/// The right to end a flight, and the duty: dropped unused, it lands the flight as panicked.
+/// The right to end a flight, and the duty: dropped unused, it lands the flight as panicked, or as orphaned if nothing
+/// panics.
 ///
 /// S2: whatever the application's code does between the end of a load and its
 /// landing, nobody waits for ever.
@@ -59,6 +60,10 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K,
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Drop for Claim<'_, K, V, E, S> {
     fn drop(&mut self) {
+        // S8: its task went with its runtime while the shared write was waited for.
+        if !std::thread::panicking() {
+            return self.core.deliver(self.flight, Landing::Orphaned, FlightEnd::Abandoned);
+        }
         let message = "the application's code panicked while a load was written back".into();
         self.core.deliver(self.flight, Landing::Failed(Failure::Panicked { message }), FlightEnd::Panicked);
     }

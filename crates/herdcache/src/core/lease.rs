@@ -12,7 +12,7 @@ use crate::clock::{self, nanos};
 use crate::events;
 use crate::flight::Serves;
 use crate::key::Key;
-use crate::shared::link::{Fault, Link, no_deadline};
+use crate::shared::link::{Fault, Link, NO_DEADLINE};
 use crate::shared::{Acquired, Holding, LeaseSight, SharedKey, Tail, Token};
 use crate::store::Store;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
@@ -29,9 +29,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let Some(lease) = &link.lease else { return Look::Next(Next::LoadAlone) };
         self.flight.set_stage(Stage::Shared);
         let token = Token::random();
-        let mut attempt = Attempt { trip, key, token, time: *time, open: true };
+        let mut attempt = Attempt { trip, key, token, time: *time, open: true, tail: Some(trip.tiers.tail()) };
         let acquired =
-            link.send(SharedOperation::Acquire, self.flight.deadline, lease.acquire(key, &token, *time)).await;
+            link.send(SharedOperation::Acquire, self.flight.deadline, || lease.acquire(key, &token, *time)).await;
         attempt.open = false;
         match acquired {
             Ok(Acquired::Yes { fence, under }) => {
@@ -111,13 +111,15 @@ struct Attempt<'a, V: Send + Sync + 'static> {
     token: Token,
     time: Duration,
     open: bool,
+    /// X1: a shutdown waits from the asking on, since what was taken is known to nobody else.
+    tail: Option<Tail>,
 }
 
 impl<V: Send + Sync + 'static> Drop for Attempt<'_, V> {
     fn drop(&mut self) {
         let runtime = if self.open { Handle::try_current().ok() } else { None };
         if let Some(runtime) = runtime {
-            let (tail, link) = (self.trip.tiers.tail(), Arc::clone(&self.trip.tiers.link));
+            let (tail, link) = (self.tail.take(), Arc::clone(&self.trip.tiers.link));
             let release = release(link, self.key.clone(), self.token);
             runtime.spawn(async move {
                 release.await;
@@ -262,8 +264,8 @@ impl Held {
 
     async fn renew(&self) -> Result<Holding, Fault> {
         let Some(lease) = &self.link.lease else { return Ok(Holding::Lost) };
-        let renewal = lease.renew(&self.key, &self.token, self.time);
-        self.link.send(SharedOperation::Renew, no_deadline(&self.link), renewal).await
+        let renewal = || lease.renew(&self.key, &self.token, self.time);
+        self.link.send(SharedOperation::Renew, NO_DEADLINE, renewal).await
     }
 
     fn lose(&self, loss: LeaseLoss, teller: Teller) {
@@ -295,7 +297,7 @@ impl Drop for Held {
 /// Gives a lease back. One that is over by itself needs none of it, so that a failure here costs nothing but time.
 pub(super) async fn release(link: Arc<Link>, key: SharedKey, token: Token) {
     if let Some(lease) = &link.lease {
-        let operation = lease.release(&key, &token);
-        let _ = link.send(SharedOperation::Release, no_deadline(&link), operation).await;
+        let operation = || lease.release(&key, &token);
+        let _ = link.send(SharedOperation::Release, NO_DEADLINE, operation).await;
     }
 }

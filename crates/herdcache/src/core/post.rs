@@ -17,7 +17,7 @@ use crate::clock;
 use crate::entry::Stored;
 use crate::key::Key;
 use crate::runtime;
-use crate::shared::link::no_deadline;
+use crate::shared::link::NO_DEADLINE;
 use crate::shared::outbox::{Change, Posted, Turn};
 use crate::shared::{Fence, Tail};
 use crate::spread::{Spread, Ticket};
@@ -72,6 +72,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             return;
         };
         if tiers.draining.swap(true, SeqCst) {
+            // T4: nobody waits for the next try of a tier that is in trouble.
+            if tiers.resting.load(SeqCst) {
+                tiers.outbox.give_up();
+            }
             return;
         }
         let (tail, state) = (Some(tiers.tail()), Draining::AtWork);
@@ -82,28 +86,31 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// Sends one change; whether the tier has taken it.
     async fn send_change(&self, tiers: &SharedOf<V>, turn: &Turn<Stored<V>>) -> Sent {
         let link = &tiers.link;
-        let stored = match &turn.change {
-            Change::Write(stored) => stored,
-            Change::Remove => {
-                let remove = link.tier.remove(&turn.key, tiers.tombstone);
-                return match link.send(SharedOperation::Remove, no_deadline(link), remove).await {
-                    Ok(()) => Sent::Arrived,
-                    Err(_) => Sent::Failed,
-                };
+        if let Change::Write(stored) = &turn.change {
+            let write = self.offer(tiers, &turn.key, stored, Fence::Newest).await;
+            if let Some(write) = write {
+                link.account.writes.add(write);
             }
-        };
-        let Some(write) = self.offer(tiers, &turn.key, stored, Fence::Newest).await else { return Sent::Failed };
-        link.account.writes.add(write);
-        match write {
-            // What is newer there is not older than what was replaced here.
-            SharedWrite::Stored | SharedWrite::RefusedVersion | SharedWrite::RefusedFence => Sent::Arrived,
-            // The value stays here alone; what it replaces is removed at the next try.
-            SharedWrite::Timeout
-            | SharedWrite::ConnectionError
-            | SharedWrite::BreakerOpen
-            | SharedWrite::SkippedAfterFault
-            | SharedWrite::TooLarge
-            | SharedWrite::EncodeError => Sent::Failed,
+            match write {
+                // What is newer there is not older than what was replaced here.
+                Some(SharedWrite::Stored | SharedWrite::RefusedVersion | SharedWrite::RefusedFence) => {
+                    return Sent::Arrived;
+                }
+                // What it replaces is removed at the next try.
+                Some(
+                    SharedWrite::Timeout
+                    | SharedWrite::ConnectionError
+                    | SharedWrite::BreakerOpen
+                    | SharedWrite::SkippedAfterFault,
+                ) => return Sent::Failed,
+                // No fault of the tier's: the value stays here alone, and what it replaces is removed at once.
+                Some(SharedWrite::TooLarge | SharedWrite::EncodeError) | None => {}
+            }
+        }
+        let remove = || link.tier.remove(&turn.key, tiers.tombstone);
+        match link.send(SharedOperation::Remove, NO_DEADLINE, remove).await {
+            Ok(()) => Sent::Arrived,
+            Err(_) => Sent::Failed,
         }
     }
 }
@@ -145,6 +152,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 }
                 continue;
             }
+            // One key's trouble holds up nobody else's: what failed has gone to the back, and fewer wait than before.
             if self.round(&core, &turns).await == Sent::Arrived {
                 pause = PAUSE;
                 continue;
@@ -154,13 +162,17 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 return;
             }
             drop((self.tail.take(), core, turns));
+            // Before whoever waits is told: a change that is posted from here on finds this task at rest.
+            self.tiers.resting.store(true, SeqCst);
+            self.tiers.outbox.give_up();
             let shut = self.tiers.link.shut_until().map(|until| until.saturating_sub(clock::exact()));
             time::sleep(pause.max(Duration::from_nanos(shut.unwrap_or(0)))).await;
+            self.tiers.resting.store(false, SeqCst);
             pause = (pause * 2).min(LONGEST);
         }
     }
 
-    /// Sends some changes at once; whether all of them have arrived.
+    /// Sends some changes at once; whether any of them has arrived.
     async fn round(&self, core: &Core<K, V, E, S>, turns: &[Turn<Stored<V>>]) -> Sent {
         let sending = turns.iter().map(|turn| async move {
             let sent = core.send_change(&self.tiers, turn).await;
@@ -174,7 +186,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             sent
         });
         let sent = together(sending.map(Box::pin).collect()).await;
-        if sent.contains(&Sent::Failed) { Sent::Failed } else { Sent::Arrived }
+        if sent.contains(&Sent::Arrived) { Sent::Arrived } else { Sent::Failed }
     }
 }
 
@@ -183,6 +195,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if self.state == Draining::Over {
             return;
         }
+        self.tiers.resting.store(false, SeqCst);
         self.tiers.draining.store(false, SeqCst);
         // Nobody is kept waiting by a task that is gone. What came since its last look is seen to by the next flight.
         self.tiers.outbox.give_up();

@@ -77,7 +77,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             key: key.hash(),
             codec: tiers.codec.id(),
             payload,
-            word: stamps.word() as u8,
+            // L4: what is left of a freshness that is over cannot be said, so that a reader could not count from its end.
+            word: if bounds.soft <= now { Word::Fixed } else { stamps.word() } as u8,
             keep_for,
             age: now.saturating_sub(stamps.born),
             soft: bounds.soft.saturating_sub(now),
@@ -155,6 +156,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let envelope = Envelope::decode(&found.bytes).map_err(|_| SharedRead::DecodeError)?;
         if envelope.key != key.hash() {
             return Err(SharedRead::KeyMismatch);
+        }
+        // T2: more time than it was given (by two ways, since a clock may be set right meanwhile): how old it is cannot
+        // be known.
+        if nanos(found.left) > envelope.keep_for.saturating_add(tiers.haze()) {
+            return Err(SharedRead::DecodeError);
         }
         let stamps = self.stamps_of(&envelope, found.left, flight, now);
         let bytes = match envelope.payload {

@@ -135,7 +135,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
         self.flight.set_stage(Stage::Shared);
         let link = &trip.tiers.link;
-        let reading = match link.send(operation, self.flight.deadline, link.tier.read(key)).await {
+        let reading = match link.send(operation, self.flight.deadline, || link.tier.read(key)).await {
             Ok(reading) => reading,
             Err(fault) => return self.not_read(fault),
         };

@@ -20,7 +20,7 @@ use crate::key::Key;
 use crate::loaded::Keep;
 use crate::origin::LoadFuture;
 use crate::origin::call::Part;
-use crate::shared::link::{Fault, no_deadline};
+use crate::shared::link::{Fault, NO_DEADLINE};
 use crate::shared::{Fence, LeaseSight, SharedKey, Write, WriteFailure, Writing};
 use crate::store::Store;
 use crate::sync::runtime::Handle;
@@ -30,7 +30,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     pub(super) fn bring(&self, stored: &Stored<V>, keep: Keep) {
         // W2: what was marked stale meanwhile would be fresh for others.
         if let (Some(trip), Keep::Store, false) = (&self.trip, keep, self.flight.fate.is_outpaced()) {
-            trip.state.lock().brought = Some(stored.clone());
+            let mut state = trip.state.lock();
+            // X1: from before the landing on, a shutdown waits for the write.
+            state.tail = Some(trip.tiers.tail());
+            state.brought = Some(stored.clone());
         }
     }
 
@@ -51,14 +54,14 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             (state.brought.take(), state.held.clone())
         };
         let Some(stored) = brought else { return };
-        let (tail, link) = (trip.tiers.tail(), Arc::clone(&trip.tiers.link));
+        let link = Arc::clone(&trip.tiers.link);
         let (core, flight) = (Arc::clone(&self.core), Arc::clone(&self.flight));
         let work = async move {
             core.write_shared(&trip, &flight, &stored).await;
             if let Some(held) = held {
                 held.give_back().await;
             }
-            drop(tail);
+            drop(trip);
         };
         match Handle::try_current() {
             Ok(runtime) => _ = runtime.spawn(work),
@@ -164,7 +167,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         };
         let writing = Writing { bytes: &sealed.bytes, keep_for: sealed.keep_for, version: sealed.version, fence };
         let link = &tiers.link;
-        let written = link.send(SharedOperation::Write, no_deadline(link), link.tier.write(key, writing)).await;
+        let written = link.send(SharedOperation::Write, NO_DEADLINE, || link.tier.write(key, writing)).await;
         Some(match written {
             Ok(Write::Stored) => SharedWrite::Stored,
             Ok(Write::OlderVersion) => SharedWrite::RefusedVersion,

@@ -9,7 +9,7 @@ use super::{Core, SharedOf};
 use crate::clock::Moment;
 use crate::entry::Stored;
 use crate::key::Key;
-use crate::shared::{LeaseSight, SharedKey};
+use crate::shared::{LeaseSight, SharedKey, Tail};
 use crate::store::Store;
 use crate::sync::Mutex;
 
@@ -32,6 +32,8 @@ pub(super) struct TripState<V: Send + Sync + 'static> {
     pub(super) sight: LeaseSight,
     /// What the load brought and the tier is to have.
     pub(super) brought: Option<Stored<V>>,
+    /// What a shutdown waits for that by.
+    pub(super) tail: Option<Tail>,
     /// When another process's lease is over, where the tier itself cannot tell.
     pub(super) lease_over: Moment,
 }
@@ -101,6 +103,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             held: None,
             sight: LeaseSight::Unknown,
             brought: None,
+            tail: None,
             lease_over: 0,
         });
         Some(Box::new(Trip { tiers: Arc::clone(tiers), key, state }))

@@ -177,7 +177,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let Some(stored) = stored else { return };
         let unfit = if keep == Keep::Store { self.unfit(&stored, now) } else { Some(DiscardReason::DoNotStore) };
         let tagged = if unfit.is_none() { Tagged::new(&stored, &key) } else { None };
-        if let Some(ticket) = ticket {
+        // T5: what comes too late here is not told to others either.
+        if let Some(ticket) = ticket.filter(|_| self.newer(&key, &stored, now).is_none()) {
             let change = if unfit.is_none() { Change::Write(stored.clone()) } else { Change::Remove };
             self.post(&key, change, ticket);
         }

@@ -15,7 +15,7 @@ use herdfeed::{CircuitState, ClosedSet, Event, LeaseSnapshot, SharedOperation, S
 use super::account::SharedAccount;
 use super::breaker::{Breaker, Breaking, Health, Role, Told};
 use super::tier::{Lease, Operation, SharedTier, TierError};
-use crate::clock::{self, Moment, nanos};
+use crate::clock::{self, Moment};
 use crate::sync::time;
 
 /// Why an operation gave nothing.
@@ -55,18 +55,19 @@ impl Link {
 
     /// Sends one operation and waits for its answer, `deadline` at most.
     ///
-    /// Dropped before that, it tells the circuit nothing.
-    pub(crate) async fn send<T>(
+    /// `ask` is called if the circuit admits it, since an implementation may send as soon as it is asked. Dropped before
+    /// its answer, it tells the circuit nothing.
+    pub(crate) async fn send<'a, T>(
         &self,
         operation: SharedOperation,
         deadline: Moment,
-        answer: Operation<'_, T>,
+        ask: impl FnOnce() -> Operation<'a, T>,
     ) -> Result<T, Fault> {
         let began = clock::exact();
         let role = self.breaker.admit(&self.told(), began).ok_or(Fault::BreakerOpen)?;
         let mut sent = Sent { link: self, operation, role, began, health: Health::Unknown };
         let left = Duration::from_nanos(deadline.saturating_sub(began));
-        let result = match time::timeout(left.min(self.timeout), Caught(answer)).await {
+        let result = match time::timeout(left.min(self.timeout), Caught::ask(ask)).await {
             Ok(result) => result,
             // Cut short by the flight, it is no fault of the tier.
             Err(_) if left < self.timeout => return Err(self.failed(operation, Fault::Timeout)),
@@ -138,17 +139,30 @@ impl Drop for Sent<'_> {
     }
 }
 
-/// An operation whose panics are a broken connection: the implementation is not ours.
-struct Caught<'a, T>(Operation<'a, T>);
+/// An operation whose panics are a broken connection, also where it is made or dropped: the implementation is not ours.
+struct Caught<'a, T>(Option<Operation<'a, T>>);
+
+impl<'a, T> Caught<'a, T> {
+    fn ask(ask: impl FnOnce() -> Operation<'a, T>) -> Self {
+        Self(catch_unwind(AssertUnwindSafe(ask)).ok())
+    }
+}
 
 impl<T> Future for Caught<'_, T> {
     type Output = Result<T, TierError>;
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(cx))).unwrap_or(Poll::Ready(Err(TierError::Connection)))
+        let Some(operation) = &mut self.0 else { return Poll::Ready(Err(TierError::Connection)) };
+        let polled = catch_unwind(AssertUnwindSafe(|| operation.as_mut().poll(cx)));
+        polled.unwrap_or(Poll::Ready(Err(TierError::Connection)))
     }
 }
 
-/// Until an operation that belongs to no flight must be over: its own timeout is what limits it.
-pub(crate) fn no_deadline(link: &Link) -> Moment {
-    clock::exact().saturating_add(nanos(link.timeout)).saturating_add(1)
+impl<T> Drop for Caught<'_, T> {
+    fn drop(&mut self) {
+        let operation = self.0.take();
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(operation)));
+    }
 }
+
+/// The deadline of an operation that belongs to no flight: its own timeout is what limits it, and counts against the tier.
+pub(crate) const NO_DEADLINE: Moment = Moment::MAX;

@@ -3,6 +3,7 @@
 mod batches;
 mod changes;
 mod faults;
+mod hostile;
 mod lease;
 mod reading;
 mod refreshing;

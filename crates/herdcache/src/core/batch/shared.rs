@@ -112,7 +112,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let Some(trip) = &first.trip else { return Ok(Vec::new()) };
         let deadline = self.pilots.iter().map(|pilot| pilot.flight.deadline).min().unwrap_or(0);
         let link = &trip.tiers.link;
-        let readings = link.send(SharedOperation::Read, deadline, link.tier.read_many(keys)).await?;
+        let readings = link.send(SharedOperation::Read, deadline, || link.tier.read_many(keys)).await?;
         // Readings that cannot be told apart are none.
         if readings.len() == keys.len() { Ok(readings) } else { Err(Fault::Refused) }
     }
