@@ -228,7 +228,9 @@ async fn x1_l6_a_shutdown_of_a_cache_with_leases_is_cut_everywhere() {
         tier.inject(Fault::Slow(ms(3)));
         let world = over(what, &tier, 8, |builder| builder);
         (1..4).for_each(|key| world.ask(key));
-        [NEVER, THEIRS].into_iter().for_each(|key| world.ask_for(key, Answered::Somehow));
+        for key in [NEVER, THEIRS] {
+            world.ask_for(key, Answered::Somehow);
+        }
         tokio::time::sleep(ms(19)).await;
         assert!(tier.leases() >= 4, "{tier:?}");
         world.close();
