@@ -59,9 +59,8 @@ fn answered(world: &mut World, (process, key): (usize, usize), (due, lag): (Due,
     }
     let bound = match outcome {
         Outcome::Reserve => FRESH + RESERVE,
-        Outcome::Stale => FRESH + STALE,
         Outcome::Hit => FRESH,
-        // What was loaded for somebody is answered however old the source says it is.
+        // Stale; and what was loaded for somebody is answered however old the source says it is.
         _ => FRESH + STALE,
     };
     // On the way to the tier and from it nothing ages.

@@ -138,7 +138,9 @@ impl Play {
             let reach = spread.await;
             let mut world = world.lock();
             world.heard(process, key);
-            insert.into_iter().for_each(|insert| world.settled(insert));
+            if let Some(insert) = insert {
+                world.settled(insert);
+            }
             match reach {
                 Reach::Cluster => {
                     world.confirmed(key, due);

@@ -19,7 +19,8 @@ impl Source {
     /// One call for these keys: what it read as it began.
     async fn call(&self, keys: &[u64]) -> Result<Vec<(u64, Loaded<u64>)>, DbError> {
         let running = Running::begin(&self.world, self.process, keys);
-        let modes: Vec<Mode> = { keys.iter().map(|key| self.world.lock().modes[*key as usize]).collect() };
+        let modes: Vec<Mode> =
+            { keys.iter().map(|key| self.world.lock().modes[usize::try_from(*key).unwrap()]).collect() };
         for mode in modes {
             match mode {
                 Mode::After(time) => sleep(time).await,

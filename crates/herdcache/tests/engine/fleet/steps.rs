@@ -29,6 +29,7 @@ impl std::fmt::Display for History {
 
 /// How both processes are built.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one setting")]
 pub(super) struct Setup {
     pub(super) tier: Health,
     pub(super) permits: usize,
