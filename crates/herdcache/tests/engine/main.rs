@@ -7,7 +7,6 @@ mod changes;
 mod clearing;
 mod closing;
 mod cooling;
-mod drops;
 mod errors;
 mod fallback;
 mod field;

@@ -21,7 +21,7 @@ const SUITES: &[&str] = &[
     "crates/herdcache/tests/clock.rs",
     "crates/herdcache/tests/engine/laws.rs",
     "crates/herdcache/tests/engine/fleet.rs",
-    "crates/herdcache/tests/engine/drops.rs",
+    "crates/herdcache/tests/drops/",
     "crates/herdfeed/tests/dropped.rs",
 ];
 

@@ -87,7 +87,7 @@ fn pages(name: &str) -> Pages {
     Cache::builder(name, Ttl::fresh_for(ms(60_000)), &Gate::new(8)).show_keys(view).capacity(100).build().unwrap()
 }
 
-/// Lets the store free what was removed: it does so when no other thread looks.
+/// Lets the store free what was removed: it does so by and by.
 fn free(pages: &Pages, freed: impl Fn() -> bool) {
     for _ in 0..500 {
         let _ = pages.snapshot();
@@ -107,60 +107,50 @@ fn removes(pages: &Pages, key: u64) {
     });
 }
 
-/// Plays a scene, in which the rude value must be dropped in nobody's code.
-///
-/// The store's garbage is that of all threads of the process: one that looks meanwhile may keep the value alive for a
-/// while, or drop it itself, and that shows nothing. So the scene is played until the value has died here.
-async fn assert_dropped_here(name: &str, scene: impl AsyncFn(&Pages)) {
-    for _ in 0..100 {
-        let pages = pages(name);
-        scene(&pages).await;
-        assert!(THEN.with_borrow(Option::is_none), "the moment did not come");
-        free(&pages, || PANICKED.get() > 0);
-        if PANICKED.take() > 0 {
-            return;
-        }
-    }
-    panic!("the value never died on this thread");
+/// The rude value has been dropped, in nobody's code.
+fn assert_dropped(pages: &Pages) {
+    free(pages, || PANICKED.get() > 0);
+    assert_eq!(PANICKED.get(), 1);
+    assert!(THEN.with_borrow(Option::is_none), "the moment did not come");
 }
 
 /// W1: a value that is removed while it is being stored, by the `Drop` of the error for which its key cooled.
 #[tokio::test(start_paused = true)]
 async fn w1_a_value_that_dies_as_it_is_stored_does_not_hurt_who_stored_it() {
-    assert_dropped_here("dies-stored", async |pages| {
-        drop(pages.get_with(&Page(7), |_| async { Err::<Rude, _>(Oops) }).await);
-        removes(pages, 7);
-        pages.insert(Page(7), Rude(true));
-    })
-    .await;
+    let _alone = crate::alone().await;
+    let pages = pages("dies-stored");
+    drop(pages.get_with(&Page(7), |_| async { Err::<Rude, _>(Oops) }).await);
+    removes(&pages, 7);
+    pages.insert(Page(7), Rude(true));
+    assert_dropped(&pages);
 }
 
 /// W1: a value that is removed while all are being forgotten: the walk through the store has the last of it.
 #[tokio::test(start_paused = true)]
 async fn w1_a_value_that_dies_in_a_walk_does_not_hurt_who_walks() {
-    assert_dropped_here("dies-walked", async |pages| {
-        pages.insert(Page(7), Rude(true));
-        // The walk clones the key.
-        removes(pages, 7);
-        pages.clear();
-    })
-    .await;
+    let _alone = crate::alone().await;
+    let pages = pages("dies-walked");
+    pages.insert(Page(7), Rude(true));
+    // The walk clones the key.
+    removes(&pages, 7);
+    pages.clear();
+    assert_dropped(&pages);
 }
 
 /// W1: a value that is removed while the account is read: the reader has the last of it.
 #[tokio::test(start_paused = true)]
 async fn w1_a_value_that_dies_in_a_snapshot_does_not_hurt_who_reads_it() {
-    assert_dropped_here("dies-shown", async |pages| {
-        pages.insert(Page(7), Rude(true));
-        // One read of sixteen is sampled for the keys that are shown.
-        for _ in 0..64 {
-            assert!(pages.get_with(&Page(7), |_| async { Ok(Rude(false)) }).await.is_ok());
-        }
-        assert_eq!(pages.snapshot().hot.len(), 1);
-        removes(pages, 7);
-        let _ = pages.snapshot();
-    })
-    .await;
+    let _alone = crate::alone().await;
+    let pages = pages("dies-shown");
+    pages.insert(Page(7), Rude(true));
+    // One read of sixteen is sampled for the keys that are shown.
+    for _ in 0..64 {
+        assert!(pages.get_with(&Page(7), |_| async { Ok(Rude(false)) }).await.is_ok());
+    }
+    assert_eq!(pages.snapshot().hot.len(), 1);
+    removes(&pages, 7);
+    let _ = pages.snapshot();
+    assert_dropped(&pages);
 }
 
 /// L1, S2: an entry that leaves is counted although its key's `Hash` panics where we ask for it.
@@ -168,6 +158,7 @@ async fn w1_a_value_that_dies_in_a_snapshot_does_not_hurt_who_reads_it() {
 /// The store hashes keys as well, and says nothing of an entry when that panics: such a panic comes out of it.
 #[tokio::test(start_paused = true)]
 async fn l1_an_entry_whose_key_cannot_be_hashed_is_counted_as_it_leaves() {
+    let _alone = crate::alone().await;
     let mut ours = 0;
     for nth in 1.. {
         let pages = pages("unhashed");
