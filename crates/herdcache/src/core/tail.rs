@@ -23,6 +23,7 @@ use crate::origin::call::Part;
 use crate::shared::link::{Fault, NO_DEADLINE};
 use crate::shared::{Fence, LeaseSight, SharedKey, Write, WriteFailure, Writing};
 use crate::store::Store;
+use crate::sync::atomic::Ordering::SeqCst;
 use crate::sync::runtime::Handle;
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Pilot<K, V, E, S> {
@@ -79,13 +80,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     pub(super) async fn written<'a>(&'a self, ending: Ending<'a, K, V, E, S>) -> Ending<'a, K, V, E, S> {
         let brought = self.trip.as_ref().and_then(|trip| Some((trip, trip.state.lock().brought.take()?)));
         let Some((trip, stored)) = brought else { return ending };
-        match self.core.write_shared(trip, &self.flight, &stored).await.filter(|write| is_failure(*write)) {
-            None => ending,
-            Some(write) => {
+        match self.core.write_shared(trip, &self.flight, &stored).await {
+            Some(write) if is_failure(write) && !is_overtaken(trip, write) => {
                 self.core.forget_this(&self.flight.key, self.flight.hash, &stored);
                 let failure = Failure::SharedWrite { write };
                 self.core.fail_claimed(ending.withdraw(), failure, FlightEnd::Failed)
             }
+            Some(_) | None => ending,
         }
     }
 
@@ -194,6 +195,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let fact = Fact::WriteRefused { key: self.names.show(&flight.key), write };
         events::tell(&self.name, Severity::Warn, clock::exact(), fact);
     }
+}
+
+/// W2: nothing was written since a change of the key is on its way, after which every process loads anew. Unless that
+/// change waits for a tier in trouble, this is no failure: else each read just after an invalidation would be one.
+fn is_overtaken<V: Send + Sync + 'static>(trip: &Trip<V>, write: SharedWrite) -> bool {
+    let by_a_change = write == SharedWrite::SkippedAfterFault && trip.way() != Way::Faulty;
+    by_a_change && !trip.tiers.resting.load(SeqCst)
 }
 
 /// Whether the tier does not have the value, nor anything newer.

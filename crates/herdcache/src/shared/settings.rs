@@ -20,6 +20,8 @@ pub enum WriteFailure {
     #[default]
     Ignore,
     /// They wait for the write, and get [`Failure::SharedWrite`](crate::Failure::SharedWrite) if it failed.
+    ///
+    /// A load whose key has a change on its way to the tier writes nothing, which is no failure while the tier is well.
     Fail,
 }
 

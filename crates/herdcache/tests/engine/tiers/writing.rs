@@ -1,11 +1,11 @@
 //! T5: what is written to the tier, and what it refuses.
 
-use herdcache::herdfeed::{DiscardReason, Fact, FlightEnd, SharedRead, SharedWrite};
-use herdcache::{Loaded, MemoryTier, Reach, Ttl};
+use herdcache::herdfeed::{DiscardReason, Fact, FlightEnd, SharedOperation, SharedRead, SharedWrite};
+use herdcache::{Failure, Fault, GetError, Loaded, MemoryTier, Reach, Shared, TierError, Ttl, WriteFailure};
 use tokio::time::sleep;
 
 use super::{calls, get, leased, process, shared};
-use crate::support::{Rows, assert_quiet, ms, turns, value};
+use crate::support::{Rows, assert_quiet, ms, rows, turns, value};
 
 const MINUTE: Ttl = Ttl::fresh_for(ms(60_000));
 
@@ -172,4 +172,24 @@ async fn l5_random_processes_never_bring_the_past_back() {
             assert_quiet(&cache.snapshot());
         }
     }
+}
+
+/// W2, T4: who reads just after a change of the key is told of no failed write, unless the tier is in trouble.
+#[tokio::test(start_paused = true)]
+async fn w2_t4_a_change_on_its_way_is_no_failed_write() {
+    let tier = MemoryTier::new();
+    let fails = Shared::json(tier.clone()).write_failure(WriteFailure::Fail);
+    let cache = rows("change-on-its-way", MINUTE).shared(fails).build().unwrap();
+    let calls = calls();
+    tier.inject_on(SharedOperation::Remove, Fault::Slow(ms(20)));
+    drop(cache.invalidate(&1));
+    assert_eq!(get(&cache, 1, &calls, (ms(1), 1)).await, 1);
+    sleep(ms(30)).await;
+    // The change has arrived; the value was not written behind it.
+    assert_eq!((shared(&cache).writes[SharedWrite::SkippedAfterFault], tier.values()), (1, 0));
+    tier.inject_on(SharedOperation::Remove, Fault::Fail(TierError::Connection));
+    assert_eq!(cache.invalidate(&2).await, Reach::Queued);
+    let got = cache.get_with(&2, calls.load(ms(1), Ok(2))).await;
+    let write = SharedWrite::SkippedAfterFault;
+    assert!(matches!(got, Err(GetError::Failed(Failure::SharedWrite { write: how })) if how == write), "{got:?}");
 }
