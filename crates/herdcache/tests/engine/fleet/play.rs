@@ -59,7 +59,7 @@ impl Play {
             Step::Leave => self.leave(),
             Step::Insert(process, key) => self.insert(*process, *key),
             Step::Invalidate(process, key) => self.invalidate(*process, *key),
-            Step::Clear(process) => drop(tokio::spawn(self.fleet[*process].clear())),
+            Step::Clear(process) => self.clear(*process),
             Step::MarkStale(process, key) => drop(self.fleet[*process].mark_stale(&(*key as u64))),
             Step::Refresh(process, key) => _ = self.fleet[*process].refresh(&(*key as u64)),
             Step::Mode(key, mode) => self.world.lock().modes[*key] = *mode,
@@ -131,6 +131,17 @@ impl Play {
         self.hear((process, key), due, None, spread);
     }
 
+    /// Forgets everything: the loads that run are superseded as by a change of each key.
+    fn clear(&self, process: usize) {
+        let world = Arc::clone(&self.world);
+        world.lock().clears(process);
+        let spread = self.fleet[process].clear();
+        tokio::spawn(async move {
+            spread.await;
+            world.lock().clears(process);
+        });
+    }
+
     /// Hears how far a change has got.
     fn hear(&self, (process, key): (usize, usize), due: u64, insert: Option<usize>, spread: Spread) {
         let world = Arc::clone(&self.world);
@@ -190,7 +201,7 @@ impl Play {
         // Each process has been told of its last change by itself, and reads what the source has by now.
         for key in 0..KEYS {
             for process in 0..PROCESSES {
-                drop(tokio::spawn(self.fleet[process].clear()));
+                self.clear(process);
                 self.get(process, key);
             }
         }

@@ -138,6 +138,11 @@ impl World {
         *last = Some(Instant::now());
     }
 
+    /// W2: all keys of a process change at once.
+    pub(super) fn clears(&mut self, process: usize) {
+        self.changing[process].iter_mut().for_each(|(_, last)| *last = Some(Instant::now()));
+    }
+
     /// L5: the tier has confirmed a change: no flight that begins from here on finds anything older in it.
     pub(super) fn confirmed(&mut self, key: usize, due: u64) {
         self.all[key] = self.all[key].max(due);
