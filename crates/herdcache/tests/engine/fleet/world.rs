@@ -109,7 +109,7 @@ impl World {
     }
 
     /// The source changes, and a process is about to say so. Gives the new value, and what callers may get from then on.
-    pub(super) fn changes(&mut self, process: usize, key: usize) -> (u64, u64) {
+    pub(super) fn changes(&mut self, process: usize, key: usize) -> (u64, Due) {
         let new = value(self.next, key);
         self.next += 1;
         self.truth[key] = new;
@@ -121,7 +121,7 @@ impl World {
         let old = self.forgot.and_then(|forgot| self.loads_out(key, forgot));
         let due = [racing, old].into_iter().flatten().fold(new, u64::min);
         self.own[process][key] = self.own[process][key].max(due);
-        (new, due)
+        (new, Due { own: due, all: due, forgot: self.let_through.len() })
     }
 
     /// A process writes this value.
@@ -149,8 +149,8 @@ impl World {
     }
 
     /// L5: the tier has confirmed a change: no flight that begins from here on finds anything older in it.
-    pub(super) fn confirmed(&mut self, key: usize, due: u64) {
-        self.all[key] = self.all[key].max(due);
+    pub(super) fn confirmed(&mut self, key: usize, due: Due) {
+        self.all[key] = self.all[key].max(self.still(due, key).all);
     }
 
     /// What the oldest load of a key read that began before this moment and may yet be written.
@@ -177,7 +177,7 @@ impl World {
         Due { own: self.own[process][key], all: self.all[key], forgot: self.let_through.len() }
     }
 
-    /// What is left of what was due to a caller: the tier may have forgotten since it asked, and have been read after that.
+    /// What is left of what was due: the tier may have forgotten since then, and have been read or told after that.
     pub(super) fn still(&self, due: Due, key: usize) -> Due {
         let since = self.let_through[due.forgot..].iter().filter_map(|old| old[key]);
         let old = since.min().unwrap_or(u64::MAX);
