@@ -31,6 +31,8 @@ pub(super) struct World {
     inserts: Vec<Insert>,
     /// When a process last had a change of a key on its way to the tier, and how many are.
     changing: [[(usize, Option<Instant>); KEYS]; PROCESSES],
+    /// When each key was changed, by whichever process.
+    changed: [Vec<Instant>; KEYS],
     /// L5: what callers of a process may not get any more: anything older.
     own: [[u64; KEYS]; PROCESSES],
     /// L5: what no flight that begins now, in whatever process, may find in the tier.
@@ -96,6 +98,7 @@ impl World {
             born: HashMap::new(),
             inserts: Vec::new(),
             changing: [[(0, None); KEYS]; PROCESSES],
+            changed: Default::default(),
             own: [[0; KEYS]; PROCESSES],
             all: [0; KEYS],
             forgot: None,
@@ -114,6 +117,7 @@ impl World {
         self.next += 1;
         self.truth[key] = new;
         self.changing[process][key].0 += 1;
+        self.changed[key].push(Instant::now());
         // Of two processes that write at the same time, the tier keeps what reaches it last.
         let others = self.inserts.iter().filter(|insert| insert.process != process && insert.key == key);
         let racing = others.filter(|insert| insert.on_its_way).map(|insert| insert.value).min();
@@ -146,6 +150,13 @@ impl World {
     /// W2: all keys of a process change at once.
     pub(super) fn clears(&mut self, process: usize) {
         self.changing[process].iter_mut().for_each(|(_, last)| *last = Some(Instant::now()));
+        self.changed.iter_mut().for_each(|times| times.push(Instant::now()));
+    }
+
+    /// Z2: whether a follower may have come to its deadline though nothing is wrong: each change of the key makes one load
+    /// more, all under one lease after the other, and three of the longest are as long as a flight may be.
+    pub(super) fn was_changed_again_and_again(&self, key: usize) -> bool {
+        self.changed[key].iter().filter(|at| at.elapsed() <= LONGEST).count() >= 2
     }
 
     /// L5: the tier has confirmed a change: no flight that begins from here on finds anything older in it.
