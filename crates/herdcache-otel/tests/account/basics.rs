@@ -30,7 +30,7 @@ async fn some_traffic(name: &str) -> (herdcache::ReadThrough<u64, u64, String>, 
 /// Each request in exactly one outcome, each known value from 0 on, and histograms beside the counters.
 #[tokio::test(start_paused = true)]
 async fn a_collection_tells_the_account() {
-    let _turn = alone();
+    let _turn = alone().await;
     let provider = Provider::new();
     let _observing = herdcache_otel::observe(&provider.meter()).unwrap();
     let (cache, _gate) = some_traffic("basics").await;
@@ -62,7 +62,7 @@ async fn a_collection_tells_the_account() {
 /// A dropped handle says nothing more; the callbacks that outlive it do no harm.
 #[tokio::test(start_paused = true)]
 async fn a_dropped_handle_says_nothing() {
-    let _turn = alone();
+    let _turn = alone().await;
     let provider = Provider::new();
     let observing = herdcache_otel::observe(&provider.meter()).unwrap();
     let (cache, _gate) = some_traffic("dropped").await;
@@ -78,7 +78,7 @@ async fn a_dropped_handle_says_nothing() {
 /// A dropped cache leaves the collection, and its name is free for another.
 #[tokio::test(start_paused = true)]
 async fn a_dropped_cache_is_gone() {
-    let _turn = alone();
+    let _turn = alone().await;
     let provider = Provider::new();
     let _observing = herdcache_otel::observe(&provider.meter()).unwrap();
     let (cache, gate) = some_traffic("gone").await;

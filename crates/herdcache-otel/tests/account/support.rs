@@ -1,17 +1,17 @@
 //! A provider whose collections are looked at, and caches to fill them.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use herdcache_otel::{CACHE, GATE};
 use opentelemetry::metrics::{Meter, MeterProvider as _};
-use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData, ResourceMetrics};
+use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData, ResourceMetrics, ScopeMetrics};
 use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider};
+use tokio::sync::{Mutex, MutexGuard};
 
 /// One test at a time.
-pub(crate) fn alone() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+pub(crate) async fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::const_new(());
+    TURN.lock().await
 }
 
 /// A provider with a reader that collects when it is told to.
@@ -59,7 +59,7 @@ impl Provider {
 
 impl Collected {
     fn take(&mut self, metrics: &ResourceMetrics) {
-        for metric in metrics.scope_metrics().flat_map(|scope| scope.metrics()) {
+        for metric in metrics.scope_metrics().flat_map(ScopeMetrics::metrics) {
             let about = (metric.unit().to_owned(), metric.description().to_owned());
             self.about.insert(metric.name().to_owned(), about);
             match metric.data() {
