@@ -9,5 +9,6 @@ mod handles;
 mod laws;
 mod names;
 mod play;
+mod reader;
 mod support;
 mod table;
