@@ -36,9 +36,10 @@ use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
-use herdfeed::{Measure, MissCause, StaleReason};
+use herdfeed::{Law, Measure, MissCause, Outcome, StaleReason};
 
-use crate::account::{Account, Sample, tick};
+use crate::account::{Account, Sample, Tick};
+use crate::classes::Classes;
 use crate::clock::{self, Moment};
 use crate::config::Settings;
 use crate::cooling::Windows;
@@ -53,6 +54,7 @@ use crate::hotkeys::{HotKeys, Seen};
 use crate::key::{Key, KeyNames};
 use crate::local::{Local, Room};
 use crate::measures::{Measures, Policy};
+use crate::registry;
 use crate::shared::Tiers;
 use crate::store::{Leavings, Store};
 use crate::sync::Notify;
@@ -78,6 +80,8 @@ pub(crate) type LocalStore<K, V> = crate::store::model::ModelStore<K, V>;
 /// One cache.
 pub(crate) struct Core<K: 'static, V: Send + Sync + 'static, E, S = LocalStore<K, V>> {
     pub(crate) name: String,
+    /// Tells it from others of its name.
+    built: u64,
     pub(crate) settings: Settings,
     pub(crate) measures: Measures,
     pub(crate) gate: Gate,
@@ -93,6 +97,8 @@ pub(crate) struct Core<K: 'static, V: Send + Sync + 'static, E, S = LocalStore<K
     /// The way to the shared tier, where there is one.
     pub(crate) shared: Option<Arc<SharedOf<V>>>,
     fallback: Fallback<K, V, E>,
+    /// What kinds of errors the origin gives.
+    pub(crate) classes: Classes<E>,
     leavings: Arc<Leavings<K>>,
     hasher: RandomState,
     landed: LandedRing<K>,
@@ -108,6 +114,7 @@ pub(crate) struct Hooks<K, V: Send + Sync + 'static, E> {
     pub(crate) fallback: Fallback<K, V, E>,
     pub(crate) groups: Option<Grouping<K>>,
     pub(crate) shared: Option<SharedOf<V>>,
+    pub(crate) classes: Classes<E>,
 }
 
 /// Flights are numbered over the whole process.
@@ -115,7 +122,7 @@ static NEXT_FLIGHT: AtomicU64 = AtomicU64::new(1);
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
     pub(crate) fn new(name: String, settings: Settings, measures: Measures, gate: Gate, hooks: Hooks<K, V, E>) -> Self {
-        let account = Arc::new(Account::new());
+        let account = Arc::new(Account::new(&name, hooks.classes.names()));
         let in_force = Arc::new(InForce::new(&settings));
         let leavings = Arc::new(Leavings::new(Arc::clone(&account), Arc::clone(&in_force)));
         let hasher = RandomState::default();
@@ -135,6 +142,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             closed: AtomicBool::new(false),
             quiet: Notify::new(),
             name,
+            built: registry::number(),
             settings,
             measures,
             gate,
@@ -142,6 +150,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             groups: hooks.groups,
             names: hooks.names,
             fallback: hooks.fallback,
+            classes: hooks.classes,
             shared: hooks.shared.map(Arc::new),
             in_force,
             leavings,
@@ -167,26 +176,28 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
     }
 
-    /// Counts the request in the hot-key summary if it is one of the sampled; gives the thread's shard.
+    /// Counts the request in the hot-key summary if it is one of the sampled, and tells how long it took if it is timed
+    /// and has been answered with `found`.
     #[inline]
-    pub(crate) fn sample<Q>(&self, key: &Q, seen: impl FnOnce() -> Seen, now: Moment) -> usize
+    pub(crate) fn sample<Q>(&self, tick: Tick, key: &Q, (seen, found): (Seen, Option<Outcome>), now: Moment)
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let (shard, sample) = tick();
-        if sample == Sample::Take {
-            self.see(key, seen(), now);
+        if let Sample::Take(began) = tick.sample {
+            self.take(began, key, (seen, found), now);
         }
-        shard
     }
 
     #[cold]
-    fn see<Q>(&self, key: &Q, seen: Seen, now: Moment)
+    fn take<Q>(&self, began: Moment, key: &Q, (seen, found): (Seen, Option<Outcome>), now: Moment)
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
+        if let (1.., Some(outcome)) = (began, found) {
+            self.account.timed(outcome, began, clock::exact());
+        }
         self.hot.see(self.hash(key), || key.to_owned(), seen, now);
     }
 
@@ -200,9 +211,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     {
         // L4, checked where values leave: nothing beyond its last bound.
         if now >= bounds.last.saturating_add(clock::SLACK) {
-            self.account.law_violations.fetch_add(1, Relaxed);
+            self.account.laws.add(Law::L4);
         }
-        self.account.stale_served(reason, now.saturating_sub(bounds.soft));
+        self.account.stale_served(
+            reason,
+            now.saturating_sub(bounds.soft),
+            part_of(stamps.born, now, bound_of(reason, bounds)),
+        );
         match reason {
             StaleReason::Cooling | StaleReason::Error | StaleReason::Rejected => {
                 let cover = Cover { hash: self.hash(key), born: stamps.born, last: bounds.last };
@@ -224,4 +239,17 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     pub(crate) fn next_flight() -> u64 {
         NEXT_FLIGHT.fetch_add(1, Relaxed)
     }
+}
+
+/// Until when a value may be answered for this reason.
+fn bound_of(reason: StaleReason, bounds: Bounds) -> Moment {
+    match reason {
+        StaleReason::Revalidating | StaleReason::LeaseHeld => bounds.hard,
+        StaleReason::SoftTimeout | StaleReason::Cooling | StaleReason::Rejected | StaleReason::Error => bounds.last,
+    }
+}
+
+/// How much of the time between two moments has passed.
+fn part_of(born: Moment, now: Moment, bound: Moment) -> f64 {
+    now.saturating_sub(born) as f64 / bound.saturating_sub(born).max(1) as f64
 }

@@ -21,6 +21,7 @@ use herdfeed::{Event, GateConfig, GateSnapshot, OriginResult, PermitClass, Permi
 use crate::account::{AtomicHistogram, Counters, Peak};
 use crate::clock::{self, Moment};
 use crate::group::Group;
+use crate::recorder::{self, Measured};
 use crate::registry::{self, ObservedGate};
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Mutex, Notify};
@@ -52,6 +53,7 @@ pub struct Gate(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
     pub(crate) name: String,
+    built: u64,
     pub(crate) settings: GateSettings,
     queue: Arc<Queue>,
     /// Permits out, by class.
@@ -127,6 +129,7 @@ impl Gate {
     fn open(name: &str, settings: GateSettings) -> Self {
         let build = |name| Inner {
             name,
+            built: registry::number(),
             queue: Queue::new(settings.adaptive_floor.unwrap_or(settings.permits), settings.queue),
             adaptive: settings.adaptive_floor.map(|floor| Mutex::new(Adaptive::new(floor, settings.permits))),
             breaker: settings.fail_fast.map(Breaker::new),
@@ -163,7 +166,7 @@ impl Gate {
         let Some(role) = inner.admit(now) else { return self.refuse(RejectReason::OriginDown, now) };
         match inner.queue.enter(group) {
             Entry::Free(slot) => {
-                inner.results.add(PermitResult::Granted);
+                inner.waited(PermitResult::Granted, 0);
                 Admission::Granted(self.grant(slot, PermitClass::Foreground, role, now))
             }
             Entry::Waits(waiter) => Admission::Queued(Place::new(self, waiter, role)),
@@ -175,7 +178,7 @@ impl Gate {
     }
 
     fn refuse(&self, reason: RejectReason, now: Moment) -> Admission {
-        self.0.results.add(result_of(reason));
+        self.0.waited(result_of(reason), 0);
         // A gate that is shut is not saturated.
         if reason != RejectReason::OriginDown {
             self.0.conditions.rejected();
@@ -208,6 +211,7 @@ impl Gate {
             if let Some(slot) = inner.queue.try_enter() {
                 // G5: where every read is answered stale, refreshes are the only ones that can find the origin back.
                 if let Some(role) = inner.admit(now) {
+                    inner.tell(class, PermitResult::Granted, 0);
                     return Some(self.grant(slot, class, role, now));
                 }
             }
@@ -263,6 +267,17 @@ impl Gate {
 }
 
 impl Inner {
+    /// A foreground load's wait for a permit has ended.
+    fn waited(&self, result: PermitResult, ns: u64) {
+        self.results.add(result);
+        self.tell(PermitClass::Foreground, result, ns);
+    }
+
+    fn tell(&self, class: PermitClass, result: PermitResult, ns: u64) {
+        let waited = Duration::from_nanos(ns);
+        recorder::tell(|| Measured::Permit { gate: &self.name, class, result, waited });
+    }
+
     /// G5: as what a load may pass now, if it may.
     fn admit(&self, now: Moment) -> Option<Role> {
         self.breaker.as_ref().map_or(Some(Role::Load), |breaker| breaker.admit(now))
@@ -333,6 +348,7 @@ impl ObservedGate for Inner {
         self.conditions.check(self, now);
         GateSnapshot {
             name: self.name.clone(),
+            built: self.built,
             limit: self.queue.limit() as u64,
             in_use: self.out(),
             pending: self.queue.waiting() as u64,

@@ -66,6 +66,7 @@ pub mod axum;
 mod builder;
 mod by_hash;
 mod cache;
+mod classes;
 mod clock;
 mod config;
 mod cooling;
@@ -96,6 +97,7 @@ mod memory;
 pub mod model;
 mod origin;
 mod ratio;
+mod recorder;
 mod registry;
 mod request;
 mod runtime;
@@ -127,7 +129,8 @@ pub use loaded::Loaded;
 pub use measures::Switch;
 pub use memory::{Fault, MemoryTier};
 pub use origin::{BlockingError, LoadContext, Origin};
-pub use registry::{process_config, process_snapshot};
+pub use recorder::{Measured, QUICK_SAMPLED, RECORDERS, Recorder, TooManyRecorders, add_recorder, recorder_panics};
+pub use registry::{process_config, process_snapshot, process_totals};
 pub use shared::{
     Acquired, Codec, CodecError, Fence, Found, Holding, Lease, LeaseSight, LeaseToken, Leasing, Operation, Reading,
     Shared, SharedKey, SharedTier, TierError, Write, WriteFailure, Writing,

@@ -6,13 +6,15 @@
 
 mod shared;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
 use crate::histogram::Histogram;
 use crate::tally::Tally;
 use crate::words::{
-    CircuitState, DiscardReason, FlightEnd, FlightRole, FlightTrigger, Measure, MissCause, OriginResult, Outcome,
+    CircuitState, DiscardReason, FlightEnd, FlightRole, FlightTrigger, Law, Measure, MissCause, OriginResult, Outcome,
     PermitClass, PermitResult, ProtectionLevel, RefreshResult, RejectReason, RemovalCause, StaleReason,
 };
 
@@ -20,6 +22,8 @@ pub use shared::{LeaseSnapshot, OperationTimes, SharedSnapshot};
 
 /// The most live flights that a snapshot lists, per cache: those with most waiters or age.
 pub const LIVE_FLIGHTS: usize = 256;
+/// The class of errors that are of none of the application's classes.
+pub const OTHER_ERROR: &str = "_OTHER";
 /// The most hot keys that a snapshot lists, per cache.
 pub const HOT_KEYS: usize = 32;
 
@@ -49,6 +53,8 @@ pub struct Snapshot {
 pub struct CacheSnapshot {
     /// The cache's name.
     pub name: String,
+    /// Counts what was built in this process, from 1 on: another cache of the same name has another number. 0 if not said.
+    pub built: u64,
     /// The name of the gate its loads pass.
     pub gate: String,
     /// How far its protection reaches now.
@@ -72,6 +78,8 @@ pub struct CacheSnapshot {
     pub stale_serves: Tally<StaleReason>,
     /// Refusals by reason.
     pub rejections: Tally<RejectReason>,
+    /// Of these, the refusals of background refreshes, which are no requests.
+    pub refresh_rejections: Tally<RejectReason>,
 
     /// Flights that started, by trigger.
     pub flight_starts: Tally<FlightTrigger>,
@@ -87,6 +95,8 @@ pub struct CacheSnapshot {
     pub flights_unwatched: u64,
     /// Age of the oldest flight in progress; 0 when there is none.
     pub flight_oldest_us: u64,
+    /// Of the flights in progress, the background refreshes.
+    pub refreshes_active: u64,
     /// Background refreshes by how they ended.
     pub refreshes: Tally<RefreshResult>,
     /// Values that were loaded and not stored, by reason.
@@ -96,6 +106,8 @@ pub struct CacheSnapshot {
     pub origin_calls: u64,
     /// Origin calls that ended, by how.
     pub origin_results: Tally<OriginResult>,
+    /// Of these, the errors, by the classes that the application named; [`OTHER_ERROR`] for what is of none.
+    pub origin_errors: BTreeMap<String, u64>,
     /// Origin calls in progress.
     pub origin_active: u64,
     /// Origin calls that go on after their flight ended: they hold a permit until they end.
@@ -139,6 +151,8 @@ pub struct CacheSnapshot {
     pub conditions: Vec<Event>,
     /// Laws found broken by the run-time checks; must stay 0.
     pub law_violations: u64,
+    /// Which of them, as far as the checks of a cache tell.
+    pub laws: Tally<Law>,
     /// Warm-ups, done and in progress.
     pub warmup: Warmup,
     /// The shared tier; absent where there is none.
@@ -319,6 +333,8 @@ pub struct HotKey {
 pub struct GateSnapshot {
     /// The gate's name.
     pub name: String,
+    /// The same as of a cache.
+    pub built: u64,
     /// The most concurrent origin calls now.
     pub limit: u64,
     /// The most that `limit` may become, if it follows the origin; absent when it is fixed.

@@ -154,6 +154,7 @@ fn snapshot() -> Snapshot {
 fn gate() -> GateSnapshot {
     GateSnapshot {
         name: "db".into(),
+        built: 50,
         limit: 32,
         ceiling: Some(64),
         in_use: tally(),
@@ -175,6 +176,7 @@ fn gate() -> GateSnapshot {
 fn cache() -> CacheSnapshot {
     CacheSnapshot {
         name: "users".into(),
+        built: 49,
         gate: "db".into(),
         protection: Some(ProtectionLevel::Process),
         off: vec![Measure::Jitter, Measure::SingleFlight],
@@ -200,6 +202,7 @@ fn cache() -> CacheSnapshot {
         misses: tally(),
         stale_serves: tally(),
         rejections: tally(),
+        refresh_rejections: tally(),
         flight_starts: tally(),
         flights: tally(),
         participants: tally(),
@@ -207,10 +210,12 @@ fn cache() -> CacheSnapshot {
         waiting: 22,
         flights_unwatched: 23,
         flight_oldest_us: 24,
+        refreshes_active: 46,
         refreshes: tally(),
         discards: tally(),
         origin_calls: 25,
         origin_results: tally(),
+        origin_errors: [("_OTHER".to_owned(), 47), ("unreachable".to_owned(), 48)].into(),
         origin_active: 26,
         origin_abandoned: 27,
         entries: 28,
@@ -230,6 +235,7 @@ fn cache() -> CacheSnapshot {
         hot: vec![hot()],
         conditions: vec![event(30, facts().swap_remove(0))],
         law_violations: 33,
+        laws: tally(),
         warmup: Warmup { running: 1, width: 4, total: 60, loaded: 30, skipped: 11, failed: 3, cancelled: 2, left: 14 },
         shared: Some(shared()),
         lease: Some(lease()),

@@ -1,0 +1,14 @@
+//! What a collection says, against what the engine's own snapshot says.
+//!
+//! The engine's list of caches is one for the process, and so is what observes it: these tests run one after another,
+//! and look at their own caches only.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails there")]
+
+mod basics;
+mod handles;
+mod laws;
+mod names;
+mod play;
+mod reader;
+mod support;
+mod table;
