@@ -22,6 +22,9 @@ pub enum DbError {
     /// The thread that ran the query ended without an answer.
     #[error("the query's thread ended early")]
     Thread,
+    /// It was told to fail.
+    #[error("failed on purpose (--failing-origin)")]
+    OnPurpose,
 }
 
 impl From<rusqlite::Error> for DbError {
