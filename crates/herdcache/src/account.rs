@@ -25,6 +25,7 @@ pub(crate) use savings::{Savings, Spared, Unlimited};
 pub(crate) use warmth::Warmth;
 
 use crate::clock::Moment;
+use crate::recorder::{self, Measured};
 use crate::sync::plain::atomic::Ordering::{Relaxed, SeqCst};
 use crate::sync::plain::atomic::{AtomicU64, fence};
 
@@ -51,6 +52,8 @@ pub(crate) enum Quick {
 /// Everything that one cache counts.
 #[derive(Debug)]
 pub(crate) struct Account {
+    /// The cache's name.
+    name: Box<str>,
     quick: [Shard; SHARDS],
     /// Requests that went past the hit path.
     begun: AtomicU64,
@@ -95,8 +98,9 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         Self {
+            name: name.into(),
             quick: Default::default(),
             begun: AtomicU64::new(0),
             outcomes: Counters::new(),
@@ -149,9 +153,22 @@ impl Account {
         self.begun.fetch_add(1, Relaxed);
     }
 
-    /// L1: the one end of a request that began.
-    pub(crate) fn end(&self, outcome: Outcome) {
+    /// L1: the one end of a request that began; with its whole time and its wait for flights, if they were taken.
+    pub(crate) fn end(&self, outcome: Outcome, took: Option<(u64, Option<u64>)>) {
         self.outcomes.add(outcome);
+        if let Some((took, waited)) = took {
+            self.tell_request(outcome, took, waited, 1);
+        }
+    }
+
+    fn tell_request(&self, outcome: Outcome, took: u64, waited: Option<u64>, stands_for: u32) {
+        recorder::tell(|| Measured::Request {
+            cache: &self.name,
+            outcome,
+            took: Duration::from_nanos(took),
+            waited: waited.map(Duration::from_nanos),
+            stands_for,
+        });
     }
 
     /// Requests that began, and how those that ended did.
@@ -180,10 +197,12 @@ impl Account {
         self.flight_waiters_peak.note(now, of_flight);
     }
 
-    /// One request less waits.
-    pub(crate) fn wait_ends(&self, began: Moment, now: Moment) {
+    /// One request less waits; gives how long it did.
+    pub(crate) fn wait_ends(&self, began: Moment, now: Moment) -> u64 {
         self.waiting.fetch_sub(1, Relaxed);
-        self.wait.record(now.saturating_sub(began));
+        let waited = now.saturating_sub(began);
+        self.wait.record(waited);
+        waited
     }
 
     /// An origin call starts.
@@ -194,17 +213,28 @@ impl Account {
         self.origin_active_peak.note(now, active);
     }
 
-    /// An origin call has really ended.
-    pub(crate) fn call_ends(&self, result: OriginResult, took_ns: u64) {
+    /// An origin call has really ended; with what its loader reported of its wait for a connection.
+    pub(crate) fn call_ends(&self, result: OriginResult, took_ns: u64, connection: Option<Duration>) {
         self.origin_active.fetch_sub(1, Relaxed);
         self.origin_results.add(result);
         self.origin_call.record(took_ns);
+        let took = Duration::from_nanos(took_ns);
+        recorder::tell(|| Measured::Call { cache: &self.name, result, took, connection });
     }
 
-    /// A value past freshness was answered.
-    pub(crate) fn stale_served(&self, reason: StaleReason, past_ns: u64) {
+    /// A flight lands that `waiters` callers had joined. Its end is counted last of all: see `core/land.rs`.
+    pub(crate) fn flight_lands(&self, end: FlightEnd, took_ns: u64, waiters: u64) {
+        self.flight.record(took_ns);
+        let took = Duration::from_nanos(took_ns);
+        recorder::tell(|| Measured::Flight { cache: &self.name, end, took, waiters });
+    }
+
+    /// A value past freshness was answered, at this part of the age at which it could not have been any more.
+    pub(crate) fn stale_served(&self, reason: StaleReason, past_ns: u64, of_bound: f64) {
         self.stale_serves.add(reason);
         self.stale_age.record(past_ns);
+        let past = Duration::from_nanos(past_ns);
+        recorder::tell(|| Measured::Stale { cache: &self.name, reason, past, of_bound });
     }
 
     /// What a loader reported of its wait for a connection.
@@ -220,12 +250,12 @@ mod tests {
     /// L1: begun − Σ outcomes is what has not ended.
     #[test]
     fn l1_requests_balance() {
-        let account = Account::new();
+        let account = Account::new("c");
         account.quick(0, Quick::Hit);
         account.quick(SHARDS + 3, Quick::Stale);
         account.begin();
         account.begin();
-        account.end(Outcome::Loaded);
+        account.end(Outcome::Loaded, None);
         let (begun, outcomes) = account.requests();
         assert_eq!((begun, outcomes.total()), (4, 3));
         assert_eq!([outcomes[Outcome::Hit], outcomes[Outcome::Stale], outcomes[Outcome::Loaded]], [1, 1, 1]);

@@ -115,7 +115,7 @@ static NEXT_FLIGHT: AtomicU64 = AtomicU64::new(1);
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
     pub(crate) fn new(name: String, settings: Settings, measures: Measures, gate: Gate, hooks: Hooks<K, V, E>) -> Self {
-        let account = Arc::new(Account::new());
+        let account = Arc::new(Account::new(&name));
         let in_force = Arc::new(InForce::new(&settings));
         let leavings = Arc::new(Leavings::new(Arc::clone(&account), Arc::clone(&in_force)));
         let hasher = RandomState::default();
@@ -202,7 +202,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if now >= bounds.last.saturating_add(clock::SLACK) {
             self.account.law_violations.fetch_add(1, Relaxed);
         }
-        self.account.stale_served(reason, now.saturating_sub(bounds.soft));
+        self.account.stale_served(
+            reason,
+            now.saturating_sub(bounds.soft),
+            part_of(stamps.born, now, bound_of(reason, bounds)),
+        );
         match reason {
             StaleReason::Cooling | StaleReason::Error | StaleReason::Rejected => {
                 let cover = Cover { hash: self.hash(key), born: stamps.born, last: bounds.last };
@@ -224,4 +228,17 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     pub(crate) fn next_flight() -> u64 {
         NEXT_FLIGHT.fetch_add(1, Relaxed)
     }
+}
+
+/// Until when a value may be answered for this reason.
+fn bound_of(reason: StaleReason, bounds: Bounds) -> Moment {
+    match reason {
+        StaleReason::Revalidating | StaleReason::LeaseHeld => bounds.hard,
+        StaleReason::SoftTimeout | StaleReason::Cooling | StaleReason::Rejected | StaleReason::Error => bounds.last,
+    }
+}
+
+/// How much of the time between two moments has passed.
+fn part_of(born: Moment, now: Moment, bound: Moment) -> f64 {
+    now.saturating_sub(born) as f64 / bound.saturating_sub(born).max(1) as f64
 }

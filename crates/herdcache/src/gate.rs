@@ -21,6 +21,7 @@ use herdfeed::{Event, GateConfig, GateSnapshot, OriginResult, PermitClass, Permi
 use crate::account::{AtomicHistogram, Counters, Peak};
 use crate::clock::{self, Moment};
 use crate::group::Group;
+use crate::recorder::{self, Measured};
 use crate::registry::{self, ObservedGate};
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Mutex, Notify};
@@ -163,7 +164,7 @@ impl Gate {
         let Some(role) = inner.admit(now) else { return self.refuse(RejectReason::OriginDown, now) };
         match inner.queue.enter(group) {
             Entry::Free(slot) => {
-                inner.results.add(PermitResult::Granted);
+                inner.waited(PermitResult::Granted, 0);
                 Admission::Granted(self.grant(slot, PermitClass::Foreground, role, now))
             }
             Entry::Waits(waiter) => Admission::Queued(Place::new(self, waiter, role)),
@@ -175,7 +176,7 @@ impl Gate {
     }
 
     fn refuse(&self, reason: RejectReason, now: Moment) -> Admission {
-        self.0.results.add(result_of(reason));
+        self.0.waited(result_of(reason), 0);
         // A gate that is shut is not saturated.
         if reason != RejectReason::OriginDown {
             self.0.conditions.rejected();
@@ -208,6 +209,7 @@ impl Gate {
             if let Some(slot) = inner.queue.try_enter() {
                 // G5: where every read is answered stale, refreshes are the only ones that can find the origin back.
                 if let Some(role) = inner.admit(now) {
+                    inner.tell(class, PermitResult::Granted, 0);
                     return Some(self.grant(slot, class, role, now));
                 }
             }
@@ -263,6 +265,17 @@ impl Gate {
 }
 
 impl Inner {
+    /// A foreground load's wait for a permit has ended.
+    fn waited(&self, result: PermitResult, ns: u64) {
+        self.results.add(result);
+        self.tell(PermitClass::Foreground, result, ns);
+    }
+
+    fn tell(&self, class: PermitClass, result: PermitResult, ns: u64) {
+        let waited = Duration::from_nanos(ns);
+        recorder::tell(|| Measured::Permit { gate: &self.name, class, result, waited });
+    }
+
     /// G5: as what a load may pass now, if it may.
     fn admit(&self, now: Moment) -> Option<Role> {
         self.breaker.as_ref().map_or(Some(Role::Load), |breaker| breaker.admit(now))

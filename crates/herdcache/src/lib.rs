@@ -96,6 +96,7 @@ mod memory;
 pub mod model;
 mod origin;
 mod ratio;
+mod recorder;
 mod registry;
 mod request;
 mod runtime;
@@ -127,7 +128,8 @@ pub use loaded::Loaded;
 pub use measures::Switch;
 pub use memory::{Fault, MemoryTier};
 pub use origin::{BlockingError, LoadContext, Origin};
-pub use registry::{process_config, process_snapshot};
+pub use recorder::{Measured, QUICK_SAMPLED, RECORDERS, Recorder, TooManyRecorders, add_recorder, recorder_panics};
+pub use registry::{process_config, process_snapshot, process_totals};
 pub use shared::{
     Acquired, Codec, CodecError, Fence, Found, Holding, Lease, LeaseSight, LeaseToken, Leasing, Operation, Reading,
     Shared, SharedKey, SharedTier, TierError, Write, WriteFailure, Writing,

@@ -3,28 +3,46 @@
 use herdfeed::Outcome;
 
 use crate::account::Account;
+use crate::clock::{self, Moment};
+use crate::recorder;
 
 /// L1: counts its end once, also when it is dropped (`cancelled`).
-pub(crate) struct Request<'a>(&'a Account);
+pub(crate) struct Request<'a> {
+    account: &'a Account,
+    /// When it began; 0 if nobody is told how long it takes.
+    began: Moment,
+    /// How long it has waited for flights, in nanoseconds + 1; 0 while it has for none.
+    waited: u64,
+}
 
 impl<'a> Request<'a> {
     /// The request begins.
     pub(crate) fn begin(account: &'a Account) -> Self {
         account.begin();
-        Self(account)
+        Self { account, began: if recorder::is_any() { clock::exact() } else { 0 }, waited: 0 }
+    }
+
+    /// Its wait for a flight has ended.
+    pub(crate) fn waited(&mut self, ns: u64) {
+        self.waited = self.waited.max(1).saturating_add(ns);
     }
 
     /// The request ends.
     pub(crate) fn end(self, outcome: Outcome) {
-        self.0.end(outcome);
+        self.count(outcome);
         // It has ended; its drop must not count a second end.
         std::mem::forget(self);
+    }
+
+    fn count(&self, outcome: Outcome) {
+        let took = || (clock::exact().saturating_sub(self.began), self.waited.checked_sub(1));
+        self.account.end(outcome, (self.began > 0).then(took));
     }
 }
 
 impl Drop for Request<'_> {
     fn drop(&mut self) {
-        self.0.end(Outcome::Cancelled);
+        self.count(Outcome::Cancelled);
     }
 }
 
@@ -35,7 +53,7 @@ mod tests {
     /// L1: one end each, whichever way.
     #[test]
     fn l1_a_request_ends_once() {
-        let account = Account::new();
+        let account = Account::new("c");
         Request::begin(&account).end(Outcome::Loaded);
         drop(Request::begin(&account));
         let (begun, outcomes) = account.requests();

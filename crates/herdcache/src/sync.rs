@@ -30,5 +30,5 @@ pub(crate) use under_shuttle::*;
 pub(crate) mod plain {
     pub(crate) use std::sync::{LazyLock, atomic};
 
-    pub(crate) use parking_lot::Mutex;
+    pub(crate) use parking_lot::{Mutex, RwLock};
 }

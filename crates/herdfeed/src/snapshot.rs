@@ -87,6 +87,8 @@ pub struct CacheSnapshot {
     pub flights_unwatched: u64,
     /// Age of the oldest flight in progress; 0 when there is none.
     pub flight_oldest_us: u64,
+    /// Of the flights in progress, the background refreshes.
+    pub refreshes_active: u64,
     /// Background refreshes by how they ended.
     pub refreshes: Tally<RefreshResult>,
     /// Values that were loaded and not stored, by reason.

@@ -161,13 +161,13 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
     }
 
     fn stand_up(&mut self, now: Moment) -> Option<Seat<'a, K, V, E>> {
-        let seat = self.seat.take()?;
+        let mut seat = self.seat.take()?;
         // A flight that has landed has taken every waker out.
         if seat.1.landing().is_none() {
             seat.1.leave(self.slot);
             self.core.left(&seat.1);
         }
-        self.core.account.wait_ends(self.began, now);
+        seat.0.waited(self.core.account.wait_ends(self.began, now));
         Some(seat)
     }
 }

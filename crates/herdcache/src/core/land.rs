@@ -197,7 +197,6 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let now = clock::exact();
         let took_ns = now.saturating_sub(flight.started);
         let waiters = flight.waiting();
-        self.account.flight.record(took_ns);
         if let Some(result) = refresh_result(flight.trigger, end) {
             self.account.refreshes.add(result);
         }
@@ -206,6 +205,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
         // The leader is no coalesced request.
         let joined = waiters.saturating_sub(u64::from(flight.has_leader()));
+        self.account.flight_lands(end, took_ns, joined);
         self.hot.loaded(flight.hash, joined, if origin_answered(end) { took_ns } else { 0 });
         self.note_landed(flight, took_ns, waiters, end);
         self.sample_end(flight, end, waiters, now);

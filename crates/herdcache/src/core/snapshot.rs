@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use herdfeed::snapshot::{HOT_KEYS, LIVE_FLIGHTS};
 use herdfeed::{
-    CacheConfig, CacheSnapshot, CircuitState, Event, HotKey, LiveFlight, Peaks, ProtectionLevel, RemovalCause, Stage,
+    CacheConfig, CacheSnapshot, CircuitState, Event, FlightTrigger, HotKey, LiveFlight, Peaks, ProtectionLevel,
+    RemovalCause, Stage,
 };
 
 use super::Core;
 use super::landed::LandedFlight;
 use crate::clock::{self, Moment};
+use crate::flight::Flight;
 use crate::graveyard::Vigil;
 use crate::herd::Sample;
 use crate::hotkeys::Hot;
@@ -19,19 +21,47 @@ use crate::store::Store;
 use crate::sync::atomic::Ordering::Relaxed;
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
-    /// Everything that this cache counts, now. Does the store's pending maintenance first.
+    /// Everything that this cache counts, now, and what it can tell of keys. Does the store's pending maintenance first.
     pub(crate) fn snapshot(&self) -> CacheSnapshot {
-        // A value that is removed meanwhile may die here, and its `Drop` may panic: that is not the reader's.
         let _vigil = Vigil::open();
+        let now = self.look_after();
+        let live = self.live(now);
+        CacheSnapshot {
+            landed: self.landed.all().iter().map(|flight| self.show_landed(flight)).collect(),
+            hot: self.hot_keys(now),
+            conditions: self.conditions(),
+            live: self.show_live(&live.flights, now),
+            ..self.counted(live.counts, now)
+        }
+    }
+
+    /// The same without anything of a key.
+    pub(crate) fn totals(&self) -> CacheSnapshot {
+        let _vigil = Vigil::open();
+        let now = self.look_after();
+        let mut counts = Counts::default();
+        self.table.each(|flight| counts.add(flight, flight.waiting(), now));
+        CacheSnapshot { hot: self.shares(now), ..self.counted(counts, now) }
+    }
+
+    /// What is overdue is done, so that totals are exact.
+    ///
+    /// A value that is removed meanwhile may die here, and its `Drop` may panic: that is not the reader's. The caller
+    /// keeps a vigil.
+    fn look_after(&self) -> Moment {
         self.store.settle();
         let now = clock::exact();
         self.expire_overdue(now);
         self.table.each_shard(|shard| shard.cooling.sweep(now));
         self.look_around(now);
+        now
+    }
+
+    /// What is counted, without what is told of keys.
+    fn counted(&self, flights: Counts, now: Moment) -> CacheSnapshot {
         let account = &self.account;
         let (begun, outcomes) = account.requests();
         let off = self.measures.off();
-        let flights = self.live(now);
         let (entries, negatives) = self.store.len();
         let protection = if off.is_empty() { self.protection() } else { ProtectionLevel::Observe };
         let (shared, lease) = self.shared.as_ref().map_or((None, None), |tiers| {
@@ -58,6 +88,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             waiting: account.waiting.load(Relaxed),
             flights_unwatched: flights.unwatched,
             flight_oldest_us: flights.oldest_us,
+            refreshes_active: flights.refreshes,
             refreshes: account.refreshes.read(),
             discards: account.discards.read(),
             origin_calls: account.origin_calls.load(Relaxed),
@@ -82,13 +113,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 origin_starts: account.origin_starts.read(now),
                 origin_active: account.origin_active_peak.read(now),
             },
-            live: flights.flights,
-            landed: self.landed.all().iter().map(|flight| self.show_landed(flight)).collect(),
-            hot: self.hot_keys(now),
-            conditions: self.conditions(),
             shared,
             lease,
             law_violations: account.law_violations.load(Relaxed),
+            ..CacheSnapshot::default()
         }
     }
 
@@ -123,35 +151,33 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
     }
 
-    fn live(&self, now: Moment) -> Live {
-        let mut flights = Vec::new();
-        let mut live = Live::default();
+    fn live(&self, now: Moment) -> Live<K, V, E> {
+        let mut live = Live { counts: Counts::default(), flights: Vec::new() };
         self.table.each(|flight| {
+            let waiters = flight.waiting();
+            live.counts.add(flight, waiters, now);
             if flight.stage() != Stage::Landed {
-                flights.push((Arc::clone(flight), flight.waiting()));
+                live.flights.push((Arc::clone(flight), waiters));
             }
         });
-        live.active = flights.len() as u64;
-        live.unwatched = flights.iter().filter(|(_, waiters)| *waiters == 0).count() as u64;
-        live.oldest_us =
-            flights.iter().map(|(flight, _)| now.saturating_sub(flight.started)).max().unwrap_or(0) / 1_000;
-        flights.sort_unstable_by_key(|(flight, waiters)| (std::cmp::Reverse(*waiters), flight.started));
-        flights.truncate(LIVE_FLIGHTS);
-        live.flights = flights
-            .iter()
-            .map(|(flight, waiters)| LiveFlight {
-                id: flight.id,
-                key: self.names.show(&flight.key),
-                trigger: flight.trigger,
-                cause: flight.cause,
-                started_mono_us: flight.started / 1_000,
-                age_us: now.saturating_sub(flight.started) / 1_000,
-                waiters: *waiters,
-                stage: flight.stage(),
-                end: None,
-            })
-            .collect();
+        live.flights.sort_unstable_by_key(|(flight, waiters)| (std::cmp::Reverse(*waiters), flight.started));
+        live.flights.truncate(LIVE_FLIGHTS);
         live
+    }
+
+    fn show_live(&self, flights: &[(Arc<Flight<K, V, E>>, u64)], now: Moment) -> Vec<LiveFlight> {
+        let show = |(flight, waiters): &(Arc<Flight<K, V, E>>, u64)| LiveFlight {
+            id: flight.id,
+            key: self.names.show(&flight.key),
+            trigger: flight.trigger,
+            cause: flight.cause,
+            started_mono_us: flight.started / 1_000,
+            age_us: now.saturating_sub(flight.started) / 1_000,
+            waiters: *waiters,
+            stage: flight.stage(),
+            end: None,
+        };
+        flights.iter().map(show).collect()
     }
 
     fn show_landed(&self, flight: &LandedFlight<K>) -> LiveFlight {
@@ -172,6 +198,20 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let top = self.hot.top(HOT_KEYS, now);
         let (all, window_us) = (top.requests.max(1), top.window_ns / 1_000);
         top.keys.iter().map(|hot| self.show_hot(hot, all, window_us, now)).collect()
+    }
+
+    /// What part of the requests the hottest keys are, without saying which keys.
+    fn shares(&self, now: Moment) -> Vec<HotKey> {
+        let top = self.hot.top(HOT_SHARES, now);
+        let (all, window_us) = (top.requests.max(1), top.window_ns / 1_000);
+        let share = |hot: &Hot<K>| HotKey {
+            requests: hot.requests,
+            error: hot.error,
+            share: hot.requests as f64 / all as f64,
+            window_us,
+            ..HotKey::default()
+        };
+        top.keys.iter().map(share).collect()
     }
 
     fn show_hot(&self, hot: &Hot<K>, all: u64, window_us: u64, now: Moment) -> HotKey {
@@ -248,16 +288,54 @@ where
         self.snapshot()
     }
 
+    fn totals(&self) -> CacheSnapshot {
+        self.totals()
+    }
+
     fn config(&self) -> CacheConfig {
         self.config()
     }
 }
 
+/// Hottest keys of which totals say their share.
+const HOT_SHARES: usize = 5;
+
 /// The flights in progress.
-#[derive(Default)]
-struct Live {
+struct Live<K, V: Send + Sync + 'static, E> {
+    counts: Counts,
+    flights: Vec<(Arc<Flight<K, V, E>>, u64)>,
+}
+
+/// How many they are.
+#[derive(Clone, Copy, Default)]
+struct Counts {
     active: u64,
     unwatched: u64,
+    refreshes: u64,
     oldest_us: u64,
-    flights: Vec<LiveFlight>,
+}
+
+impl Counts {
+    fn add<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static>(
+        &mut self,
+        flight: &Flight<K, V, E>,
+        waiters: u64,
+        now: Moment,
+    ) {
+        if flight.stage() == Stage::Landed {
+            return;
+        }
+        self.active += 1;
+        self.unwatched += u64::from(waiters == 0);
+        self.refreshes += u64::from(is_refresh(flight.trigger));
+        self.oldest_us = self.oldest_us.max(now.saturating_sub(flight.started) / 1_000);
+    }
+}
+
+/// Whether nobody but the cache or its application asked for this load.
+fn is_refresh(trigger: FlightTrigger) -> bool {
+    match trigger {
+        FlightTrigger::Stale | FlightTrigger::Early | FlightTrigger::Forced => true,
+        FlightTrigger::Miss | FlightTrigger::Batch | FlightTrigger::Warmup => false,
+    }
 }

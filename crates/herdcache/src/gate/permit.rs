@@ -155,9 +155,10 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         // A place that is given up before its wait has ended belonged to a cache that was shut down.
-        self.gate.0.results.add(self.ended.unwrap_or(PermitResult::Closed));
+        let now = clock::exact();
+        self.gate.0.waited(self.ended.unwrap_or(PermitResult::Closed), now.saturating_sub(self.since));
         if self.ended != Some(PermitResult::Granted) {
-            self.gate.0.not_sent(self.role, clock::exact());
+            self.gate.0.not_sent(self.role, now);
         }
     }
 }

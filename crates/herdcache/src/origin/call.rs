@@ -12,7 +12,7 @@ use herdfeed::{ClosedSet, OriginResult};
 
 use super::loan::Loan;
 use crate::account::{Account, Unlimited};
-use crate::clock::{self, Moment};
+use crate::clock::{self, Moment, nanos};
 use crate::gate::Permit;
 use crate::sync::atomic::Ordering::{AcqRel, Relaxed};
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
@@ -40,6 +40,8 @@ pub(crate) struct Call {
     deadline: AtomicU64,
     started: AtomicU64,
     parts: AtomicU32,
+    /// What the loader reported of its wait for a connection, in nanoseconds + 1; 0 while it has not.
+    connection: AtomicU64,
     /// `OriginResult` + 1; 0 while unknown.
     result: AtomicU8,
     state: Mutex<State>,
@@ -93,6 +95,7 @@ impl Call {
             deadline: AtomicU64::new(deadline),
             started: AtomicU64::new(0),
             parts: AtomicU32::new(0),
+            connection: AtomicU64::new(0),
             result: AtomicU8::new(0),
             state: Mutex::new(State::Waiting),
             lent: AtomicBool::new(false),
@@ -132,6 +135,8 @@ impl Call {
 
     pub(crate) fn connection_waited(&self, waited: Duration) {
         self.account.connection_waited(waited);
+        let sum = |before: u64| Some(before.max(1).saturating_add(nanos(waited)));
+        let _ = self.connection.fetch_update(Relaxed, Relaxed, sum);
     }
 
     /// How the call ended, to be counted when its last part has. The first word stays.
@@ -181,7 +186,9 @@ impl Call {
         // E2: a call that was dropped without a word was given up (its runtime ended, or its cache was shut down), which
         // is no failure of the origin.
         let result = OriginResult::all().get(code.wrapping_sub(1)).copied().unwrap_or(OriginResult::Abandoned);
-        self.account.call_ends(result, clock::exact().saturating_sub(self.started.load(Relaxed)));
+        let took = clock::exact().saturating_sub(self.started.load(Relaxed));
+        let connection = self.connection.load(Relaxed).checked_sub(1).map(Duration::from_nanos);
+        self.account.call_ends(result, took, connection);
         drop(ticket);
         let after = std::mem::take(&mut *self.after.lock());
         for work in after {

@@ -16,6 +16,7 @@ use super::account::SharedAccount;
 use super::breaker::{Breaker, Breaking, Health, Role, Told};
 use super::tier::{Lease, Operation, SharedTier, TierError};
 use crate::clock::{self, Moment};
+use crate::recorder::{self, Measured};
 use crate::sync::time;
 
 /// Why an operation gave nothing.
@@ -134,7 +135,10 @@ struct Sent<'a> {
 impl Drop for Sent<'_> {
     fn drop(&mut self) {
         let (link, now) = (self.link, clock::exact());
-        link.account.times[self.operation.index()].record(now.saturating_sub(self.began));
+        let (operation, took) = (self.operation, now.saturating_sub(self.began));
+        link.account.times[operation.index()].record(took);
+        let took = Duration::from_nanos(took);
+        recorder::tell(|| Measured::Shared { cache: &link.subject, operation, took });
         link.breaker.ended(&link.told(), self.operation, (self.role, self.health), (self.began, now));
     }
 }

@@ -1,0 +1,34 @@
+//! What the account says of itself.
+
+use super::Kind::Counter;
+use super::{Metric, Source, row};
+
+pub(super) const ROWS: &[Metric] = &[
+    row(
+        ("herdcache.law.violations", Counter, "{violation}"),
+        &[],
+        Source::Both(|cache, out| out.count(cache.now.law_violations), |gate, out| out.count(gate.now.law_violations)),
+        ["Laws that the run-time checks found broken; must stay 0", "it is not 0: a defect of herdcache"],
+    ),
+    row(
+        ("herdcache.events.dropped", Counter, "{event}"),
+        &[],
+        Source::Process(|process, out| out.count(process.now.events_dropped)),
+        ["Events of the live feed that were overwritten or left out by a rate limit", "the feed's past has gaps"],
+    ),
+    row(
+        ("herdcache.label.overflow", Counter, "{name}"),
+        &[],
+        Source::Process(|process, out| out.count(process.overflow)),
+        [
+            "Caches and gates beyond the limit of names, folded into `~other`",
+            "a cache is built for each request, or the limit is too low",
+        ],
+    ),
+    row(
+        ("herdcache.recorder.panics", Counter, "{sample}"),
+        &[],
+        Source::Process(|_, out| out.count(herdcache::recorder_panics())),
+        ["Samples of histograms lost since a recorder panicked", "histograms have fewer samples than their counters"],
+    ),
+];

@@ -1,0 +1,8 @@
+//! What a collection says, against what the engine's own snapshot says.
+//!
+//! The engine's list of caches is one for the process, and so is what observes it: these tests run one after another,
+//! and look at their own caches only.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails there")]
+
+mod basics;
+mod support;
