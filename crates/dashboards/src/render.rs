@@ -1,7 +1,7 @@
 //! A dashboard as Grafana's JSON (schema 39, Grafana 10.4 and later).
 //!
 //! Only fields that differ from what Grafana assumes are written, so that a diff of the file is a diff of meaning.
-//! Keys are sorted, whatever map serde_json is built with in this workspace.
+//! Keys are sorted, whatever map `serde_json` is built with in this workspace.
 
 use serde_json::{Map, Value, json};
 

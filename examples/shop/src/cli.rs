@@ -106,10 +106,10 @@ struct TroubleArgs {
 #[derive(Clone, Debug, Default, ClapArgs)]
 #[command(next_help_heading = "Metrics")]
 pub struct TelemetryArgs {
-    /// Answer Prometheus at http://ADDR/metrics; port 0 takes a free one.
+    /// Answer Prometheus at `http://ADDR/metrics`; port 0 takes a free one.
     #[arg(long, value_name = "ADDR")]
     pub prometheus: Option<SocketAddr>,
-    /// Send metrics to an OTLP collector over HTTP, such as <http://127.0.0.1:4318>.
+    /// Send metrics to an OTLP collector over HTTP, such as `http://127.0.0.1:4318`.
     #[cfg(feature = "otlp")]
     #[arg(long, value_name = "URL")]
     pub otlp: Option<String>,

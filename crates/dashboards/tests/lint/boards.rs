@@ -31,6 +31,26 @@ pub(crate) fn panels(board: &Value) -> Vec<&Value> {
     outer.iter().flat_map(|panel| std::iter::once(panel).chain(list(panel, "/panels"))).collect()
 }
 
+/// Every query of a dashboard: of panels, annotations and variables.
+pub(crate) fn queries(board: &Value) -> Vec<String> {
+    let asked = legends(board).into_iter().map(|(expr, _)| expr);
+    let marked = list(board, "/annotations/list").iter().map(|annotation| text(annotation, "/expr").to_owned());
+    let chosen = list(board, "/templating/list").iter().filter_map(|variable| values(text(variable, "/definition")));
+    asked.chain(marked).chain(chosen).collect()
+}
+
+/// The selector within `label_values(selector, label)`, as a query that groups by the label.
+fn values(definition: &str) -> Option<String> {
+    let (selector, label) = definition.strip_prefix("label_values(")?.strip_suffix(')')?.rsplit_once(", ")?;
+    Some(format!("group by ({label}) ({selector})"))
+}
+
+/// The queries of the panels, each with its legend.
+pub(crate) fn legends(board: &Value) -> Vec<(String, String)> {
+    let targets = panels(board).into_iter().flat_map(|panel| list(panel, "/targets"));
+    targets.map(|target| (text(target, "/expr").to_owned(), text(target, "/legendFormat").to_owned())).collect()
+}
+
 /// Complaints about a dashboard as a whole.
 fn whole(board: &Value) -> Vec<String> {
     let mut complaints = Vec::new();

@@ -4,5 +4,9 @@
 //! function from text to complaints, a test that runs it over the files, and a test that shows it can fail. That every
 //! query brings data is shown by a real Prometheus (`examples/shop/tests/observability`).
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod boards;
 mod files;
+mod names;
+mod rules;
