@@ -57,7 +57,7 @@ fn retire(retired: &mut Line, gone: &Line) {
 
 fn fell(before: &Line, now: &Line) -> bool {
     let counters = metrics().iter().zip(before.iter().zip(now)).filter(|(metric, _)| metric.kind == Kind::Counter);
-    let values = counters.flat_map(|(_, (before, now))| before.0.iter().zip(&now.0));
+    let values = counters.flat_map(|(_, (before, now))| before.sets.iter().zip(&now.sets));
     values.into_iter().any(|pair| matches!(pair, (Some(Value::Count(then)), Some(Value::Count(now))) if now < then))
 }
 
@@ -66,8 +66,14 @@ fn add(sum: &mut Line, line: &Line, wanted: impl Fn(Kind) -> bool) {
     sum.resize(line.len().max(sum.len()), Values::default());
     let lines = sum.iter_mut().zip(line).zip(metrics());
     for ((into, from), _) in lines.filter(|(_, metric)| wanted(metric.kind)) {
-        into.0.resize(from.0.len().max(into.0.len()), None);
-        for (into, from) in into.0.iter_mut().zip(&from.0) {
+        into.sets.resize(from.sets.len().max(into.sets.len()), None);
+        for (set, class, count) in &from.classes {
+            match into.classes.iter_mut().find(|(other, name, _)| (other, name) == (set, class)) {
+                Some((_, _, sum)) => *sum = sum.saturating_add(*count),
+                None => into.classes.push((*set, class.clone(), *count)),
+            }
+        }
+        for (into, from) in into.sets.iter_mut().zip(&from.sets) {
             *into = match (*into, *from) {
                 (Some(Value::Count(one)), Some(Value::Count(other))) => Some(Value::Count(one.saturating_add(other))),
                 (Some(Value::Real(one)), Some(Value::Real(other))) => Some(Value::Real(one.max(other))),
@@ -96,7 +102,7 @@ mod tests {
 
     fn seen(sum: &Line) -> [Option<Value>; 3] {
         ["calls", "active", "starts.peak"]
-            .map(|name| sum[slot(&format!("herdcache.origin.{name}"))].0.first().copied().flatten())
+            .map(|name| sum[slot(&format!("herdcache.origin.{name}"))].sets.first().copied().flatten())
     }
 
     /// L7: sums are exact, and do not fall when a folded cache is dropped or built anew under its name.

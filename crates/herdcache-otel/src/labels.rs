@@ -4,10 +4,11 @@
 //! here. Nothing in this crate can make an attribute out of anything else but the
 //! names of caches and gates.
 
+use herdcache::herdfeed::OTHER_ERROR;
 use herdcache::herdfeed::words::{
-    CircuitState, ClosedSet, DiscardReason, FlightEnd, FlightRole, FlightTrigger, LeaseLoss, LeasePoll, LeaseResult,
-    MissCause, OriginResult, Outcome, PermitClass, PermitResult, ProtectionLevel, RefreshResult, RejectReason,
-    RemovalCause, SharedOperation, SharedRead, SharedWrite, StaleReason, Tier,
+    CircuitState, ClosedSet, DiscardReason, FlightEnd, FlightRole, FlightTrigger, Law, LeaseLoss, LeasePoll,
+    LeaseResult, MissCause, OriginResult, Outcome, PermitClass, PermitResult, ProtectionLevel, RefreshResult,
+    RejectReason, RemovalCause, SharedOperation, SharedRead, SharedWrite, StaleReason, Tier,
 };
 
 /// The attribute that names a cache.
@@ -23,12 +24,20 @@ pub struct Attribute {
     /// Its key.
     pub key: &'static str,
     values: fn() -> Vec<&'static str>,
+    /// Whether the application names further values when it builds a cache.
+    named: bool,
 }
 
 impl Attribute {
     /// Every value that it may have.
     pub fn values(&self) -> Vec<&'static str> {
         (self.values)()
+    }
+
+    /// Whether it may also have the values, at most 16, that the application gives a cache at its build
+    /// ([`Builder::error_classes`](herdcache::Builder::error_classes)).
+    pub fn is_named_by_application(&self) -> bool {
+        self.named
     }
 
     /// Its label in Prometheus.
@@ -49,7 +58,7 @@ fn labels<E: ClosedSet>() -> Vec<&'static str> {
 
 macro_rules! attributes {
     ($($name:ident = $key:literal: $values:expr;)+) => {
-        $(pub(crate) const $name: Attribute = Attribute { key: $key, values: $values };)+
+        $(pub(crate) const $name: Attribute = Attribute { key: $key, values: $values, named: false };)+
     };
 }
 
@@ -76,7 +85,11 @@ attributes! {
     LEASE_RESULT = "herdcache.lease.result": labels::<LeaseResult>;
     LEASE_LOSS = "herdcache.lease.loss": labels::<LeaseLoss>;
     LEASE_POLL = "herdcache.lease.poll": labels::<LeasePoll>;
+    LAW = "herdcache.law": labels::<Law>;
     DIRECTION = "herdcache.direction": || vec!["local", "sent", "lost"];
     RANK = "herdcache.hot_key.rank": || vec!["1", "2", "3", "4", "5"];
     TIER_FAULT = "error.type": || vec!["timeout", "connection_error", "refused"];
 }
+
+/// The class of an origin's error.
+pub(crate) const ERROR_CLASS: Attribute = Attribute { key: "error.type", values: || vec![OTHER_ERROR], named: true };

@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use herdcache::herdfeed::words::ClosedSet;
 use herdcache::{Measured, Recorder};
+use opentelemetry::KeyValue;
 use opentelemetry::metrics::AsyncInstrument;
 
 use crate::fold::{Fold, Line};
 use crate::histograms::Histograms;
+use crate::labels::ERROR_CLASS;
 use crate::names::{Named, Names};
 use crate::reading::{Reading, Readings};
 use crate::series::{Owner, Series};
@@ -51,11 +53,16 @@ impl State {
         let told = catch_unwind(AssertUnwindSafe(|| {
             let reading = self.readings.part(slot, self.asking, || self.look());
             for (series, line) in &reading.0 {
-                let values = line.get(slot).map_or(&[][..], |values| &values.0);
-                for (attributes, value) in series.of(slot).iter().zip(values) {
+                let (Some(values), sets) = (line.get(slot), series.of(slot)) else { continue };
+                for (attributes, value) in sets.iter().zip(&values.sets) {
                     if let Some(value) = value {
                         to.observe(convert(*value), attributes);
                     }
+                }
+                for (set, class, count) in &values.classes {
+                    let base = sets.get(*set).map_or(&[][..], Vec::as_slice);
+                    let class = KeyValue::new(ERROR_CLASS.key, class.clone());
+                    to.observe(convert(Value::Count(*count)), &[&[class], base].concat());
                 }
             }
         }));

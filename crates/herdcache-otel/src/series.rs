@@ -52,7 +52,8 @@ impl Owner<'_> {
 fn sets(owner: Owner<'_>, subject: Subject, attributes: &[Attribute]) -> Vec<Vec<KeyValue>> {
     let Some(name) = owner.name(subject) else { return Vec::new() };
     let mut sets = vec![name];
-    for attribute in attributes {
+    // Values that the application names are added when they come: `Values::class`.
+    for attribute in attributes.iter().filter(|attribute| !attribute.is_named_by_application()) {
         let values = attribute.values();
         let each = |set: &Vec<KeyValue>| {
             let with = |value: &&'static str| [&set[..], &[KeyValue::new(attribute.key, *value)]].concat();

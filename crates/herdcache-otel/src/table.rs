@@ -104,11 +104,6 @@ impl Metric {
         let total = if self.kind == Kind::Counter { "_total" } else { "" };
         format!("{}{unit}{total}", self.name.replace('.', "_"))
     }
-
-    /// How many combinations of values its attributes have: the most series of one cache or gate.
-    pub fn series(&self) -> usize {
-        self.attributes.iter().map(|attribute| attribute.values().len()).product()
-    }
 }
 
 static METRICS: LazyLock<Vec<Metric>> =

@@ -30,22 +30,32 @@ pub(crate) enum Value {
     Real(f64),
 }
 
-/// One value for each combination of attribute values, the last attribute's changing fastest; `None` where there can
-/// be none.
+/// What one metric says of one owner.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Values(pub(crate) Vec<Option<Value>>);
+pub(crate) struct Values {
+    /// One value for each combination of attribute values, the last attribute's changing fastest; `None` where there can
+    /// be none.
+    pub(crate) sets: Vec<Option<Value>>,
+    /// Further series: a combination's place, the class that the application named, and its count.
+    pub(crate) classes: Vec<(usize, String, u64)>,
+}
 
 impl Values {
+    /// The count of a class under the last combination.
+    pub(crate) fn class(&mut self, class: &str, count: u64) {
+        self.classes.push((self.sets.len().saturating_sub(1), class.to_owned(), count));
+    }
+
     pub(crate) fn count(&mut self, count: u64) {
-        self.0.push(Some(Value::Count(count)));
+        self.sets.push(Some(Value::Count(count)));
     }
 
     pub(crate) fn real(&mut self, real: f64) {
-        self.0.push(Some(Value::Real(real)));
+        self.sets.push(Some(Value::Real(real)));
     }
 
     pub(crate) fn maybe(&mut self, count: Option<u64>) {
-        self.0.push(count.map(Value::Count));
+        self.sets.push(count.map(Value::Count));
     }
 
     /// Each count of a closed set.
@@ -57,14 +67,14 @@ impl Values {
     pub(crate) fn maybe_tally<E: ClosedSet>(&mut self, tally: Option<&Tally<E>>) {
         match tally {
             Some(tally) => self.tally(tally),
-            None => E::all().iter().for_each(|_| self.0.push(None)),
+            None => E::all().iter().for_each(|_| self.sets.push(None)),
         }
     }
 
     /// 1 for the value that holds, 0 for the others; nothing if none can.
     pub(crate) fn one_of<E: ClosedSet>(&mut self, holds: Option<E>) {
         let flag = |value: &E| holds.map(|holds| Value::Real(f64::from(u8::from(holds == *value))));
-        self.0.extend(E::all().iter().map(flag));
+        self.sets.extend(E::all().iter().map(flag));
     }
 
     /// Microseconds as seconds.

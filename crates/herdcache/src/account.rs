@@ -4,6 +4,7 @@
 //! hit; what slow paths count lies in plain atomics. Nothing is ever reset.
 
 mod counters;
+mod errors;
 mod histogram;
 mod local;
 mod peaks;
@@ -13,19 +14,20 @@ mod warmth;
 use std::time::Duration;
 
 use herdfeed::{
-    DiscardReason, FlightEnd, FlightRole, FlightTrigger, MissCause, OriginResult, Outcome, RefreshResult, RejectReason,
-    RemovalCause, StaleReason, Tally,
+    DiscardReason, FlightEnd, FlightRole, FlightTrigger, Law, MissCause, OriginResult, Outcome, RefreshResult,
+    RejectReason, RemovalCause, StaleReason, Tally,
 };
 
 pub(crate) use counters::Counters;
+use errors::Errors;
 pub(crate) use histogram::AtomicHistogram;
-pub(crate) use local::{SAMPLED, Sample, tick};
+pub(crate) use local::{SAMPLED, Sample, Tick, tick};
 pub(crate) use peaks::{Peak, Rate};
 pub(crate) use savings::{Savings, Spared, Unlimited};
 pub(crate) use warmth::Warmth;
 
 use crate::clock::Moment;
-use crate::recorder::{self, Measured};
+use crate::recorder::{self, Measured, QUICK_SAMPLED};
 use crate::sync::plain::atomic::Ordering::{Relaxed, SeqCst};
 use crate::sync::plain::atomic::{AtomicU64, fence};
 
@@ -61,6 +63,8 @@ pub(crate) struct Account {
     pub(crate) misses: Counters<MissCause>,
     pub(crate) stale_serves: Counters<StaleReason>,
     pub(crate) rejections: Counters<RejectReason>,
+    /// Of these, those of background refreshes.
+    pub(crate) refresh_rejections: Counters<RejectReason>,
     pub(crate) flight_starts: Counters<FlightTrigger>,
     /// Distinct keys that began to load because their time was over or they were invalidated.
     pub(crate) keys_loading: AtomicU64,
@@ -73,9 +77,11 @@ pub(crate) struct Account {
     pub(crate) negatives_evicted: AtomicU64,
     pub(crate) origin_calls: AtomicU64,
     pub(crate) origin_results: Counters<OriginResult>,
+    /// Of these, the errors by class.
+    pub(crate) origin_errors: Errors,
     pub(crate) invalidations: AtomicU64,
     pub(crate) warmth: Warmth,
-    pub(crate) law_violations: AtomicU64,
+    pub(crate) laws: Counters<Law>,
 
     /// Requests waiting for a flight now.
     pub(crate) waiting: AtomicU64,
@@ -98,15 +104,17 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    pub(crate) fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str, classes: &'static [&'static str]) -> Self {
         Self {
             name: name.into(),
+            origin_errors: Errors::new(classes),
             quick: Default::default(),
             begun: AtomicU64::new(0),
             outcomes: Counters::new(),
             misses: Counters::new(),
             stale_serves: Counters::new(),
             rejections: Counters::new(),
+            refresh_rejections: Counters::new(),
             flight_starts: Counters::new(),
             keys_loading: AtomicU64::new(0),
             flights: Counters::new(),
@@ -119,7 +127,7 @@ impl Account {
             origin_results: Counters::new(),
             invalidations: AtomicU64::new(0),
             warmth: Warmth::default(),
-            law_violations: AtomicU64::new(0),
+            laws: Counters::new(),
             waiting: AtomicU64::new(0),
             origin_active: AtomicU64::new(0),
             origin_abandoned: AtomicU64::new(0),
@@ -159,6 +167,11 @@ impl Account {
         if let Some((took, waited)) = took {
             self.tell_request(outcome, took, waited, 1);
         }
+    }
+
+    /// A request that was answered at once and is timed, from `began` on.
+    pub(crate) fn timed(&self, outcome: Outcome, began: Moment, now: Moment) {
+        self.tell_request(outcome, now.saturating_sub(began), None, QUICK_SAMPLED);
     }
 
     fn tell_request(&self, outcome: Outcome, took: u64, waited: Option<u64>, stands_for: u32) {
@@ -250,7 +263,7 @@ mod tests {
     /// L1: begun − Σ outcomes is what has not ended.
     #[test]
     fn l1_requests_balance() {
-        let account = Account::new("c");
+        let account = Account::new("c", &[]);
         account.quick(0, Quick::Hit);
         account.quick(SHARDS + 3, Quick::Stale);
         account.begin();

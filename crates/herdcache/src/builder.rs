@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cache::{Cache, ReadThrough};
+use crate::classes::Classes;
 use crate::config::{ConfigError, Settings};
 use crate::core::{Core, Hooks};
 use crate::error::GetError;
@@ -33,6 +34,7 @@ pub struct Builder<K, V, E> {
     fallback: Fallback<K, V, E>,
     shared: Option<Shared<V>>,
     leasing: Option<Leasing>,
+    pub(crate) classes: Classes<E>,
 }
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E> {
@@ -48,6 +50,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
             fallback: Fallback::none(),
             shared: None,
             leasing: None,
+            classes: Classes::none(),
         }
     }
 
@@ -284,12 +287,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
         self.check_queue_timeout()?;
         self.check_groups()?;
         self.check_tiers()?;
-        let Self { name: given, settings, gate, view, groups, policy, fallback, shared, leasing, .. } = self;
+        self.classes.check(&self.name)?;
+        let Self { name: given, settings, gate, view, groups, policy, fallback, shared, leasing, classes, .. } = self;
         let deadline = settings.flight_deadline;
         let core = registry::add_cache(&given, |name| {
             let names = (given.clone(), name.as_str());
             let shared = shared.map(|shared| Tiers::new(names, shared, leasing, deadline));
-            let hooks = Hooks { names: KeyNames::new(&name, view), fallback, groups, shared };
+            let hooks = Hooks { names: KeyNames::new(&name, view), fallback, groups, shared, classes };
             Arc::new(Core::new(name, settings, Measures::new(policy), gate, hooks))
         });
         Ok(Cache::over(core))

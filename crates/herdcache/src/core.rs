@@ -36,9 +36,10 @@ use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
-use herdfeed::{Measure, MissCause, StaleReason};
+use herdfeed::{Law, Measure, MissCause, Outcome, StaleReason};
 
-use crate::account::{Account, Sample, tick};
+use crate::account::{Account, Sample, Tick};
+use crate::classes::Classes;
 use crate::clock::{self, Moment};
 use crate::config::Settings;
 use crate::cooling::Windows;
@@ -93,6 +94,8 @@ pub(crate) struct Core<K: 'static, V: Send + Sync + 'static, E, S = LocalStore<K
     /// The way to the shared tier, where there is one.
     pub(crate) shared: Option<Arc<SharedOf<V>>>,
     fallback: Fallback<K, V, E>,
+    /// What kinds of errors the origin gives.
+    pub(crate) classes: Classes<E>,
     leavings: Arc<Leavings<K>>,
     hasher: RandomState,
     landed: LandedRing<K>,
@@ -108,6 +111,7 @@ pub(crate) struct Hooks<K, V: Send + Sync + 'static, E> {
     pub(crate) fallback: Fallback<K, V, E>,
     pub(crate) groups: Option<Grouping<K>>,
     pub(crate) shared: Option<SharedOf<V>>,
+    pub(crate) classes: Classes<E>,
 }
 
 /// Flights are numbered over the whole process.
@@ -115,7 +119,7 @@ static NEXT_FLIGHT: AtomicU64 = AtomicU64::new(1);
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
     pub(crate) fn new(name: String, settings: Settings, measures: Measures, gate: Gate, hooks: Hooks<K, V, E>) -> Self {
-        let account = Arc::new(Account::new(&name));
+        let account = Arc::new(Account::new(&name, hooks.classes.names()));
         let in_force = Arc::new(InForce::new(&settings));
         let leavings = Arc::new(Leavings::new(Arc::clone(&account), Arc::clone(&in_force)));
         let hasher = RandomState::default();
@@ -142,6 +146,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             groups: hooks.groups,
             names: hooks.names,
             fallback: hooks.fallback,
+            classes: hooks.classes,
             shared: hooks.shared.map(Arc::new),
             in_force,
             leavings,
@@ -167,26 +172,28 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
     }
 
-    /// Counts the request in the hot-key summary if it is one of the sampled; gives the thread's shard.
+    /// Counts the request in the hot-key summary if it is one of the sampled, and tells how long it took if it is timed
+    /// and has been answered with `found`.
     #[inline]
-    pub(crate) fn sample<Q>(&self, key: &Q, seen: impl FnOnce() -> Seen, now: Moment) -> usize
+    pub(crate) fn sample<Q>(&self, tick: Tick, key: &Q, (seen, found): (Seen, Option<Outcome>), now: Moment)
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
-        let (shard, sample) = tick();
-        if sample == Sample::Take {
-            self.see(key, seen(), now);
+        if let Sample::Take(began) = tick.sample {
+            self.take(began, key, (seen, found), now);
         }
-        shard
     }
 
     #[cold]
-    fn see<Q>(&self, key: &Q, seen: Seen, now: Moment)
+    fn take<Q>(&self, began: Moment, key: &Q, (seen, found): (Seen, Option<Outcome>), now: Moment)
     where
         K: Borrow<Q>,
         Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
     {
+        if let (1.., Some(outcome)) = (began, found) {
+            self.account.timed(outcome, began, clock::exact());
+        }
         self.hot.see(self.hash(key), || key.to_owned(), seen, now);
     }
 
@@ -200,7 +207,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     {
         // L4, checked where values leave: nothing beyond its last bound.
         if now >= bounds.last.saturating_add(clock::SLACK) {
-            self.account.law_violations.fetch_add(1, Relaxed);
+            self.account.laws.add(Law::L4);
         }
         self.account.stale_served(
             reason,

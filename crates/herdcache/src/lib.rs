@@ -66,6 +66,7 @@ pub mod axum;
 mod builder;
 mod by_hash;
 mod cache;
+mod classes;
 mod clock;
 mod config;
 mod cooling;

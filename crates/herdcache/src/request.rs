@@ -53,7 +53,7 @@ mod tests {
     /// L1: one end each, whichever way.
     #[test]
     fn l1_a_request_ends_once() {
-        let account = Account::new("c");
+        let account = Account::new("c", &[]);
         Request::begin(&account).end(Outcome::Loaded);
         drop(Request::begin(&account));
         let (begun, outcomes) = account.requests();

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Version of the feed: `[major, minor]`. A minor only adds.
-pub const VERSION: [u16; 2] = [1, 2];
+pub const VERSION: [u16; 2] = [1, 3];
 
 /// The first line of every stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

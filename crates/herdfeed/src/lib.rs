@@ -50,14 +50,14 @@ pub use hello::{CacheConfig, Clock, FailFastConfig, GateConfig, Hello, LeaseConf
 pub use histogram::Histogram;
 pub use line::{Line, LineError, Past, Second};
 pub use snapshot::{
-    CacheSnapshot, GateSnapshot, HotKey, LeaseSnapshot, LiveFlight, OperationTimes, Peaks, Saved, SharedSnapshot,
-    Snapshot, Stage, TunedNow, Warmup,
+    CacheSnapshot, GateSnapshot, HotKey, LeaseSnapshot, LiveFlight, OTHER_ERROR, OperationTimes, Peaks, Saved,
+    SharedSnapshot, Snapshot, Stage, TunedNow, Warmup,
 };
 pub use tally::Tally;
 #[cfg(feature = "transport")]
 pub use token::Token;
 pub use words::{
-    CircuitState, ClosedSet, DiscardReason, FlightEnd, FlightRole, FlightTrigger, LeaseLoss, LeasePoll, LeaseResult,
-    Measure, MissCause, OriginResult, Outcome, PermitClass, PermitResult, ProtectionLevel, RefreshResult, RejectReason,
-    RemovalCause, SharedOperation, SharedRead, SharedWrite, StaleReason, Tier,
+    CircuitState, ClosedSet, DiscardReason, FlightEnd, FlightRole, FlightTrigger, Law, LeaseLoss, LeasePoll,
+    LeaseResult, Measure, MissCause, OriginResult, Outcome, PermitClass, PermitResult, ProtectionLevel, RefreshResult,
+    RejectReason, RemovalCause, SharedOperation, SharedRead, SharedWrite, StaleReason, Tier,
 };

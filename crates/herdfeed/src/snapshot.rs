@@ -6,13 +6,15 @@
 
 mod shared;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
 use crate::histogram::Histogram;
 use crate::tally::Tally;
 use crate::words::{
-    CircuitState, DiscardReason, FlightEnd, FlightRole, FlightTrigger, Measure, MissCause, OriginResult, Outcome,
+    CircuitState, DiscardReason, FlightEnd, FlightRole, FlightTrigger, Law, Measure, MissCause, OriginResult, Outcome,
     PermitClass, PermitResult, ProtectionLevel, RefreshResult, RejectReason, RemovalCause, StaleReason,
 };
 
@@ -20,6 +22,8 @@ pub use shared::{LeaseSnapshot, OperationTimes, SharedSnapshot};
 
 /// The most live flights that a snapshot lists, per cache: those with most waiters or age.
 pub const LIVE_FLIGHTS: usize = 256;
+/// The class of errors that are of none of the application's classes.
+pub const OTHER_ERROR: &str = "_OTHER";
 /// The most hot keys that a snapshot lists, per cache.
 pub const HOT_KEYS: usize = 32;
 
@@ -72,6 +76,8 @@ pub struct CacheSnapshot {
     pub stale_serves: Tally<StaleReason>,
     /// Refusals by reason.
     pub rejections: Tally<RejectReason>,
+    /// Of these, the refusals of background refreshes, which are no requests.
+    pub refresh_rejections: Tally<RejectReason>,
 
     /// Flights that started, by trigger.
     pub flight_starts: Tally<FlightTrigger>,
@@ -98,6 +104,8 @@ pub struct CacheSnapshot {
     pub origin_calls: u64,
     /// Origin calls that ended, by how.
     pub origin_results: Tally<OriginResult>,
+    /// Of these, the errors, by the classes that the application named; [`OTHER_ERROR`] for what is of none.
+    pub origin_errors: BTreeMap<String, u64>,
     /// Origin calls in progress.
     pub origin_active: u64,
     /// Origin calls that go on after their flight ended: they hold a permit until they end.
@@ -141,6 +149,8 @@ pub struct CacheSnapshot {
     pub conditions: Vec<Event>,
     /// Laws found broken by the run-time checks; must stay 0.
     pub law_violations: u64,
+    /// Which of them, as far as the checks of a cache tell.
+    pub laws: Tally<Law>,
     /// Warm-ups, done and in progress.
     pub warmup: Warmup,
     /// The shared tier; absent where there is none.

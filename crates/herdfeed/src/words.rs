@@ -366,6 +366,18 @@ closed_set! {
 }
 
 closed_set! {
+    /// A law that is checked while a cache runs.
+    Law {
+        /// No more permits are out than there are.
+        L3 = "L3",
+        /// No value is answered beyond its last bound.
+        L4 = "L4",
+        /// No load stores a value without being registered.
+        L5 = "L5",
+    }
+}
+
+closed_set! {
     /// A caller's part in a flight.
     FlightRole {
         /// Opened it.
@@ -470,6 +482,7 @@ mod tests {
         check::<Measure>(&["jitter", "singleflight", "stale", "early", "permits"]);
         check::<ProtectionLevel>(&["cluster", "process", "degraded", "observe"]);
         check::<Tier>(&["local", "shared"]);
+        check::<Law>(&["L3", "L4", "L5"]);
         check::<FlightRole>(&["leader", "waiter"]);
     }
 }

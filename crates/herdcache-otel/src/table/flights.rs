@@ -1,8 +1,11 @@
 //! Flights: loads, who waits for them, and what becomes of them.
 
+use herdcache::herdfeed::words::{ClosedSet, PermitClass};
+
 use super::Kind::{Counter, Gauge, Histogram, UpDown};
 use super::{CROWDS, Metric, SECONDS, Source, row};
-use crate::labels::{DISCARD_REASON, END, OUTCOME, REFRESH_RESULT, REJECT_REASON, ROLE, TRIGGER};
+use crate::labels::{CLASS, DISCARD_REASON, END, OUTCOME, REFRESH_RESULT, REJECT_REASON, ROLE, TRIGGER};
+use crate::values::{CacheView, Values};
 
 pub(super) const ROWS: &[Metric] = &[
     row(
@@ -91,8 +94,8 @@ pub(super) const ROWS: &[Metric] = &[
     ),
     row(
         ("herdcache.rejections", Counter, "{refusal}"),
-        &[REJECT_REASON],
-        Source::Cache(|cache, out| out.tally(&cache.now.rejections)),
+        &[REJECT_REASON, CLASS],
+        Source::Cache(rejections),
         [
             "Refusals to protect the origin (load shedding), by reason; the request may still be answered with an older value",
             "requests are rejected",
@@ -117,3 +120,17 @@ pub(super) const ROWS: &[Metric] = &[
         ["Values that were loaded and not stored, by reason", "loads succeed and the cache stays empty"],
     ),
 ];
+
+/// A warm-up's load that finds no room is skipped, and so is a refresh that finds no permit: no refusals.
+fn rejections(cache: &CacheView<'_>, out: &mut Values) {
+    for (reason, all) in cache.now.rejections.iter() {
+        let of_refreshes = cache.now.refresh_rejections[reason];
+        for class in PermitClass::all() {
+            match class {
+                PermitClass::Foreground => out.count(all.saturating_sub(of_refreshes)),
+                PermitClass::Refresh => out.count(of_refreshes),
+                PermitClass::Warmup => out.maybe(None),
+            }
+        }
+    }
+}

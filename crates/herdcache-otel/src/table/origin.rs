@@ -1,8 +1,11 @@
 //! Calls to the origin.
 
+use herdcache::herdfeed::words::OriginResult;
+
 use super::Kind::{Counter, Gauge, Histogram, UpDown};
 use super::{Metric, SECONDS, Source, row};
-use crate::labels::ORIGIN_RESULT;
+use crate::labels::{ERROR_CLASS, ORIGIN_RESULT};
+use crate::values::{CacheView, Values};
 
 pub(super) const ROWS: &[Metric] = &[
     row(
@@ -13,9 +16,12 @@ pub(super) const ROWS: &[Metric] = &[
     ),
     row(
         ("herdcache.origin.results", Counter, "{call}"),
-        &[ORIGIN_RESULT],
-        Source::Cache(|cache, out| out.tally(&cache.now.origin_results)),
-        ["Origin calls that ended, by how", "the origin fails, or answers late"],
+        &[ORIGIN_RESULT, ERROR_CLASS],
+        Source::Cache(results),
+        [
+            "Origin calls that ended, by how; errors also by the class that the application gives them",
+            "the origin fails, or answers late",
+        ],
     ),
     row(
         ("herdcache.origin.active", UpDown, "{call}"),
@@ -54,3 +60,14 @@ pub(super) const ROWS: &[Metric] = &[
         ["What loaders reported of their wait for a connection", "the pool, not the database, is what is slow"],
     ),
 ];
+
+fn results(cache: &CacheView<'_>, out: &mut Values) {
+    for (result, count) in cache.now.origin_results.iter() {
+        if result == OriginResult::Error {
+            out.maybe(None);
+            cache.now.origin_errors.iter().for_each(|(class, count)| out.class(class, *count));
+        } else {
+            out.count(count);
+        }
+    }
+}

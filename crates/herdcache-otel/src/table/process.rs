@@ -1,13 +1,17 @@
 //! What the account says of itself.
 
+use herdcache::herdfeed::words::{ClosedSet, Law};
+
 use super::Kind::Counter;
 use super::{Metric, Source, row};
+use crate::labels::LAW;
+use crate::values::{CacheView, GateView, Values};
 
 pub(super) const ROWS: &[Metric] = &[
     row(
         ("herdcache.law.violations", Counter, "{violation}"),
-        &[],
-        Source::Both(|cache, out| out.count(cache.now.law_violations), |gate, out| out.count(gate.now.law_violations)),
+        &[LAW],
+        Source::Both(broken_by_cache, broken_by_gate),
         ["Laws that the run-time checks found broken; must stay 0", "it is not 0: a defect of herdcache"],
     ),
     row(
@@ -32,3 +36,22 @@ pub(super) const ROWS: &[Metric] = &[
         ["Samples of histograms lost since a recorder panicked", "histograms have fewer samples than their counters"],
     ),
 ];
+
+/// Permits are the gate's law, the others the cache's.
+fn broken_by_cache(cache: &CacheView<'_>, out: &mut Values) {
+    for law in Law::all() {
+        match law {
+            Law::L3 => out.maybe(None),
+            Law::L4 | Law::L5 => out.count(cache.now.laws[*law]),
+        }
+    }
+}
+
+fn broken_by_gate(gate: &GateView<'_>, out: &mut Values) {
+    for law in Law::all() {
+        match law {
+            Law::L3 => out.count(gate.now.law_violations),
+            Law::L4 | Law::L5 => out.maybe(None),
+        }
+    }
+}

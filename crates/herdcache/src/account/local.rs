@@ -1,7 +1,9 @@
-//! The thread's own part of the hit path: which shard it counts in, and which requests it samples.
+//! The thread's own part of the hit path: which shard it counts in, and which requests it samples and times.
 
 use std::cell::Cell;
 
+use crate::clock::{self, Moment};
+use crate::recorder::{self, QUICK_SAMPLED};
 use crate::sync::plain::atomic::{AtomicU32, Ordering::Relaxed};
 use crate::sync::thread_local;
 
@@ -13,25 +15,33 @@ thread_local! {
     static LOCAL: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
 
-/// Whether a request is shown to the hot-key summary.
+/// What is done with a request beyond counting it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sample {
-    Take,
+    /// It is shown to the hot-key summary, and timed from this moment on; 0 if it is not timed.
+    Take(Moment),
     Skip,
 }
 
-/// The calling thread's shard, and whether this request is one of the sampled.
+/// The calling thread's shard, and what is done with this request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Tick {
+    pub(crate) shard: usize,
+    pub(crate) sample: Sample,
+}
+
+/// To be called once for each request, at its begin.
 #[inline]
-pub(crate) fn tick() -> (usize, Sample) {
+pub(crate) fn tick() -> Tick {
     LOCAL.with(|local| {
         let (shard, left) = local.get();
         if left > 0 && shard > 0 {
             local.set((shard, left - 1));
-            return (shard as usize, Sample::Skip);
+            return Tick { shard: shard as usize, sample: Sample::Skip };
         }
         let shard = if shard == 0 { choose() } else { shard };
         local.set((shard, gap()));
-        (shard as usize, Sample::Take)
+        Tick { shard: shard as usize, sample: Sample::Take(timed_from()) }
     })
 }
 
@@ -40,6 +50,13 @@ pub(crate) fn tick() -> (usize, Sample) {
 #[cold]
 fn gap() -> u32 {
     fastrand::u32(0..=2 * (SAMPLED - 1))
+}
+
+/// Now, for one sample in as many as make one request in 1,024; 0 for the others, and while nobody is told.
+#[cold]
+fn timed_from() -> Moment {
+    let chosen = recorder::is_any() && fastrand::u32(..QUICK_SAMPLED / SAMPLED) == 0;
+    if chosen { clock::exact() } else { 0 }
 }
 
 /// Threads take shards in turn.
@@ -59,11 +76,11 @@ mod tests {
         fastrand::seed(7);
         let mut taken = [0; 4];
         for request in 0..64_000 {
-            taken[request % 4] += u32::from(tick().1 == Sample::Take);
+            taken[request % 4] += u32::from(tick().sample != Sample::Skip);
         }
         assert!(taken.iter().all(|count| (850..1_150).contains(count)), "{taken:?}");
-        let mine = tick().0;
-        let other = std::thread::spawn(|| tick().0).join().unwrap();
+        let mine = tick().shard;
+        let other = std::thread::spawn(|| tick().shard).join().unwrap();
         assert_ne!(mine, other);
     }
 }

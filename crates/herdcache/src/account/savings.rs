@@ -136,7 +136,7 @@ mod tests {
     /// O1: calls beyond the limit are counted as they begin.
     #[test]
     fn o1_calls_beyond_the_limit_are_counted() {
-        let account = Arc::new(Account::new("c"));
+        let account = Arc::new(Account::new("c", &[]));
         let two = [Unlimited::begin(&account, 2), Unlimited::begin(&account, 2)];
         let third = Unlimited::begin(&account, 2);
         assert_eq!(account.savings.read(0).over_limit, 1);

@@ -18,7 +18,7 @@ use herdfeed::{FlightRole, FlightTrigger, Measure, Outcome, StaleReason};
 
 use super::loader::Loader;
 use super::wait::{Ended, Limits, Wait};
-use crate::account::Quick;
+use crate::account::{self, Quick, Sample, Tick};
 use crate::answer::Answer;
 use crate::clock::{self, Moment};
 use crate::core::Core;
@@ -62,6 +62,9 @@ enum Attempt {
     Second,
 }
 
+/// When a request was looked up, and what is done with it beyond counting it.
+type At = (Moment, Tick);
+
 /// How a caller stands to the flight that it waited for.
 #[derive(Clone, Copy, Debug)]
 struct Standing {
@@ -94,30 +97,30 @@ where
     /// Looks up and judges: everything that needs no flight ends here.
     #[inline]
     fn start(&mut self, cx: &mut Context<'_>) -> Poll<Got<V, E>> {
-        let now = clock::coarse();
+        let (now, tick) = (clock::coarse(), account::tick());
         match self.core.store.get(self.key) {
             Some(Stored::Value(entry)) => {
                 if entry.stamps.is_fresh(now) {
-                    return self.fresh(entry, now);
+                    return self.fresh(entry, now, tick);
                 }
-                self.late(entry, now, cx)
+                self.late(entry, (now, tick), cx)
             }
             Some(absent @ Stored::Absent(_)) => {
                 if !absent.stamps().is_fresh(now) {
-                    return self.missing(Some(&absent), now, cx);
+                    return self.missing(Some(&absent), (now, tick), cx);
                 }
-                let shard = self.core.sample(self.key, || Seen::Fresh, now);
-                self.core.account.quick(shard, Quick::Negative);
+                self.core.sample(tick, self.key, (Seen::Fresh, Some(Outcome::Negative)), now);
+                self.core.account.quick(tick.shard, Quick::Negative);
                 Poll::Ready(Ok(None))
             }
-            None => self.missing(None, now, cx),
+            None => self.missing(None, (now, tick), cx),
         }
     }
 
     #[inline]
-    fn fresh(&mut self, entry: Arc<Entry<V>>, now: Moment) -> Poll<Got<V, E>> {
-        let shard = self.core.sample(self.key, || Seen::Fresh, now);
-        self.core.account.quick(shard, Quick::Hit);
+    fn fresh(&mut self, entry: Arc<Entry<V>>, now: Moment, tick: Tick) -> Poll<Got<V, E>> {
+        self.core.sample(tick, self.key, (Seen::Fresh, Some(Outcome::Hit)), now);
+        self.core.account.quick(tick.shard, Quick::Hit);
         // F4: the coarse comparison keeps a cache without early refresh free of it.
         if self.core.settings.early_refresh > 0.0 {
             self.refresh_ahead(&entry);
@@ -143,7 +146,7 @@ where
 
     /// Past freshness: only here it is asked which bounds are in force.
     #[cold]
-    fn late(&mut self, entry: Arc<Entry<V>>, now: Moment, cx: &mut Context<'_>) -> Poll<Got<V, E>> {
+    fn late(&mut self, entry: Arc<Entry<V>>, (now, tick): At, cx: &mut Context<'_>) -> Poll<Got<V, E>> {
         let policy = self.core.measures.read();
         let bounds = self.core.in_force.bounds(&entry.stamps);
         if !policy.has(Measure::Jitter) {
@@ -151,17 +154,17 @@ where
         }
         if bounds.judge(now) <= Freshness::Stale {
             if policy.has(Measure::Stale) {
-                return self.stale((entry, bounds, now), policy);
+                return self.stale((entry, bounds, now), policy, tick);
             }
             self.core.account.savings.stale();
             self.lacked = Lacked::Stale;
         }
-        self.missing_under(policy, Some(&Stored::Value(entry)), now, cx)
+        self.missing_under(policy, Some(&Stored::Value(entry)), (now, tick), cx)
     }
 
     /// F3: a stale value is answered at once; its refresh waits for nothing of this caller.
-    fn stale(&mut self, (entry, bounds, now): Older<V>, policy: Policy) -> Poll<Got<V, E>> {
-        let shard = self.core.sample(self.key, || Seen::Stale, now);
+    fn stale(&mut self, (entry, bounds, now): Older<V>, policy: Policy, tick: Tick) -> Poll<Got<V, E>> {
+        self.core.sample(tick, self.key, (Seen::Stale, None), now);
         let stored = Stored::Value(Arc::clone(&entry));
         let reason = match self.load.take() {
             Some(load) => {
@@ -171,7 +174,10 @@ where
             None => StaleReason::Revalidating,
         };
         // L1: both at once, after what may panic: the application's code names the key's group and clones the key.
-        self.core.account.quick(shard, Quick::Stale);
+        self.core.account.quick(tick.shard, Quick::Stale);
+        if let Sample::Take(began @ 1..) = tick.sample {
+            self.core.account.timed(Outcome::Stale, began, clock::exact());
+        }
         self.core.count_stale(self.key, &entry.stamps, bounds, reason, now);
         Poll::Ready(Ok(Some(Answer::new(entry, Outcome::Stale, now))))
     }
@@ -179,19 +185,19 @@ where
     /// Nothing can be answered yet: a flight it is.
     #[cold]
     #[inline(never)]
-    fn missing(&mut self, found: Option<&Stored<V>>, now: Moment, cx: &mut Context<'_>) -> Poll<Got<V, E>> {
-        self.missing_under(self.core.measures.read(), found, now, cx)
+    fn missing(&mut self, found: Option<&Stored<V>>, at: At, cx: &mut Context<'_>) -> Poll<Got<V, E>> {
+        self.missing_under(self.core.measures.read(), found, at, cx)
     }
 
     fn missing_under(
         &mut self,
         policy: Policy,
         found: Option<&Stored<V>>,
-        now: Moment,
+        (now, tick): At,
         cx: &mut Context<'_>,
     ) -> Poll<Got<V, E>> {
         self.policy = policy;
-        self.core.sample(self.key, || Seen::Missing, now);
+        self.core.sample(tick, self.key, (Seen::Missing, None), now);
         let request = Request::begin(&self.core.account);
         self.board(request, found, Attempt::First, cx)
     }

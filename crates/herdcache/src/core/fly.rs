@@ -325,7 +325,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 return self.core.fail(&self.flight, failure, FlightEnd::Panicked);
             }
             Err(failure) => {
-                self.call.ended(OriginResult::Error);
+                self.call.failed(self.core.classes.of(&failure));
                 return self.core.fail(&self.flight, failure, FlightEnd::Failed);
             }
         };

@@ -125,7 +125,7 @@ fn is_quiet(core: &Models) {
     assert_eq!(shard.loads(core.hash(&KEY)), 0, "L6: a row was left in the table");
     let waiting = core.account.waiting.load(crate::sync::plain::atomic::Ordering::Relaxed);
     assert_eq!(waiting, 0, "L6: somebody is counted as waiting");
-    let broken = core.account.law_violations.load(crate::sync::plain::atomic::Ordering::Relaxed);
+    let broken = core.account.laws.total();
     assert_eq!(broken, 0, "a law was broken");
 }
 

@@ -128,6 +128,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             }
             Opened::Busy => Refreshing::UnderWay,
             Opened::Full(reason) => {
+                self.account.refresh_rejections.add(reason);
                 self.count_rejection(reason);
                 Refreshing::Full
             }
@@ -213,6 +214,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             }
             Opened::Busy => None,
             Opened::Full(reason) => {
+                self.account.refresh_rejections.add(reason);
                 self.count_rejection(reason);
                 None
             }

@@ -81,6 +81,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             misses: account.misses.read(),
             stale_serves: account.stale_serves.read(),
             rejections: account.rejections.read(),
+            refresh_rejections: account.refresh_rejections.read(),
             flight_starts: account.flight_starts.read(),
             flights: account.flights.read(),
             participants: account.participants.read(),
@@ -93,6 +94,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             discards: account.discards.read(),
             origin_calls: account.origin_calls.load(Relaxed),
             origin_results: account.origin_results.read(),
+            origin_errors: account.origin_errors.read(),
             origin_active: account.origin_active.load(Relaxed),
             origin_abandoned: account.origin_abandoned.load(Relaxed),
             entries,
@@ -115,7 +117,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             },
             shared,
             lease,
-            law_violations: account.law_violations.load(Relaxed),
+            law_violations: account.laws.total(),
+            laws: account.laws.read(),
             ..CacheSnapshot::default()
         }
     }
@@ -165,8 +168,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         live
     }
 
-    fn show_live(&self, flights: &[(Arc<Flight<K, V, E>>, u64)], now: Moment) -> Vec<LiveFlight> {
-        let show = |(flight, waiters): &(Arc<Flight<K, V, E>>, u64)| LiveFlight {
+    fn show_live(&self, flights: &[Watched<K, V, E>], now: Moment) -> Vec<LiveFlight> {
+        let show = |(flight, waiters): &Watched<K, V, E>| LiveFlight {
             id: flight.id,
             key: self.names.show(&flight.key),
             trigger: flight.trigger,
@@ -303,8 +306,11 @@ const HOT_SHARES: usize = 5;
 /// The flights in progress.
 struct Live<K, V: Send + Sync + 'static, E> {
     counts: Counts,
-    flights: Vec<(Arc<Flight<K, V, E>>, u64)>,
+    flights: Vec<Watched<K, V, E>>,
 }
+
+/// A flight, and how many wait for it.
+type Watched<K, V, E> = (Arc<Flight<K, V, E>>, u64);
 
 /// How many they are.
 #[derive(Clone, Copy, Default)]

@@ -7,7 +7,7 @@ use std::borrow::Borrow;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use herdfeed::{DiscardReason, Measure};
+use herdfeed::{DiscardReason, Law, Measure};
 
 use super::Core;
 use crate::clock::{self, Moment, nanos};
@@ -110,7 +110,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
         if !shard.holds(flight) {
             // Law L5: a load that is not registered has no business here.
-            self.account.law_violations.fetch_add(1, Relaxed);
+            self.account.laws.add(Law::L5);
             return Written::Discarded(DiscardReason::Invalidated);
         }
         shard.cooling.end(flight.hash, &flight.key);

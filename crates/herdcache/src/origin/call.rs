@@ -44,6 +44,8 @@ pub(crate) struct Call {
     connection: AtomicU64,
     /// `OriginResult` + 1; 0 while unknown.
     result: AtomicU8,
+    /// The class of its error + 1; 0 if it has none.
+    class: AtomicU8,
     state: Mutex<State>,
     /// S5: whether a load within this one runs under its permit now.
     pub(super) lent: AtomicBool,
@@ -97,6 +99,7 @@ impl Call {
             parts: AtomicU32::new(0),
             connection: AtomicU64::new(0),
             result: AtomicU8::new(0),
+            class: AtomicU8::new(0),
             state: Mutex::new(State::Waiting),
             lent: AtomicBool::new(false),
             after: Mutex::new(Vec::new()),
@@ -137,6 +140,12 @@ impl Call {
         self.account.connection_waited(waited);
         let sum = |before: u64| Some(before.max(1).saturating_add(nanos(waited)));
         let _ = self.connection.fetch_update(Relaxed, Relaxed, sum);
+    }
+
+    /// The call ended with an error of this class.
+    pub(crate) fn failed(&self, class: usize) {
+        self.class.store(u8::try_from(class + 1).unwrap_or(0), Relaxed);
+        self.ended(OriginResult::Error);
     }
 
     /// How the call ended, to be counted when its last part has. The first word stays.
@@ -188,6 +197,9 @@ impl Call {
         let result = OriginResult::all().get(code.wrapping_sub(1)).copied().unwrap_or(OriginResult::Abandoned);
         let took = clock::exact().saturating_sub(self.started.load(Relaxed));
         let connection = self.connection.load(Relaxed).checked_sub(1).map(Duration::from_nanos);
+        if result == OriginResult::Error {
+            self.account.origin_errors.add(usize::from(self.class.load(Relaxed)).checked_sub(1));
+        }
         self.account.call_ends(result, took, connection);
         drop(ticket);
         let after = std::mem::take(&mut *self.after.lock());

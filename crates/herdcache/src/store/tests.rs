@@ -22,7 +22,7 @@ struct Rig<S> {
 }
 
 fn rig<S: Store<u64, u64>>(capacity: u64) -> Rig<S> {
-    let account = Arc::new(Account::new("c"));
+    let account = Arc::new(Account::new("c", &[]));
     let in_force = Arc::new(InForce::new(&Settings::new(TTL)));
     let leavings = Arc::new(Leavings::new(Arc::clone(&account), in_force));
     let hasher = foldhash::fast::RandomState::default();

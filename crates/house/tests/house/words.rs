@@ -32,7 +32,7 @@ fn compiled() -> Vec<(&'static str, Vec<&'static str>)> {
         ($($name:ident)+) => { vec![$((stringify!($name), labels::<words::$name>())),+] };
     }
     sets![Outcome MissCause FlightTrigger FlightEnd RejectReason StaleReason RemovalCause DiscardReason OriginResult
-        RefreshResult PermitClass PermitResult CircuitState Measure ProtectionLevel Tier FlightRole
+        RefreshResult PermitClass PermitResult CircuitState Measure ProtectionLevel Tier Law FlightRole
         SharedOperation SharedRead SharedWrite LeaseResult LeaseLoss LeasePoll]
 }
 

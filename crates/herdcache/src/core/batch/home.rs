@@ -46,7 +46,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         for flight in self.flights().filter(|flight| now > flight.limit()) {
             shielded(|| self.core.expire(flight));
         }
-        self.call.ended(result_of(&end));
+        match (result_of(&end), &end) {
+            (OriginResult::Error, Err(failure)) => self.call.failed(self.core.classes.of(failure)),
+            (result, _) => self.call.ended(result),
+        }
         let mut parts = end.map(Vec::into_iter);
         let mut endings = Vec::with_capacity(self.pilots.len());
         for pilot in &self.pilots {
