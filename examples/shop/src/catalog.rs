@@ -58,7 +58,8 @@ impl Origin<ProductKey, Product> for Catalog {
 /// [`ConfigError`] when the settings contradict each other; its text says how to mend them.
 pub fn build(settings: &Settings, pool: &Pool, tier: Option<&MemoryTier>) -> Result<Products, ConfigError> {
     let permits = settings.permits();
-    let mut gate = Gate::builder(permits).name("shop-db");
+    // What one process says the database can bear is compared with the permits of all of them.
+    let mut gate = Gate::builder(permits).name("shop-db").origin_capacity(settings.connections.into());
     if let Some(queue) = settings.queue {
         gate = gate.queue(queue);
     }
@@ -69,6 +70,8 @@ pub fn build(settings: &Settings, pool: &Pool, tier: Option<&MemoryTier>) -> Res
         .capacity(settings.capacity)
         .origin_timeout(settings.origin_timeout)
         .flight_deadline(settings.origin_timeout.saturating_mul(2))
+        // "No connection" is another trouble than "sqlite refused", and metrics tell them apart by these names.
+        .error_classes(DbError::CLASSES, DbError::class)
         // Product keys tell nothing of a person, so that the dashboard may show them readably.
         .show_keys(KeyView::With(|key| shown(*key)));
     if settings.protection == Protection::Off {

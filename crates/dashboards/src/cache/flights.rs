@@ -13,9 +13,9 @@ pub(super) fn overview() -> Vec<Panel> {
             .wide(6)
             .ask("exposure", "sum(rate(herdcache_requests_total{CACHE}[$__rate_interval])) / (sum(rate(herdcache_origin_calls_total{CACHE}[$__rate_interval])) > 0)"),
         Panel::new(103, Look::Rising { warn: 1.0, bad: 1.0 }, Unit::Count, "Laws broken",
-            "Laws of the engine that its own checks found broken since the processes began. Must be 0; anything else is a defect of herdcache, to be reported with the law's name.")
+            "Laws of the engine that its own checks found broken since the processes began. Must be 0; anything else is a defect of herdcache. Of all caches and gates of the chosen processes.")
             .wide(6)
-            .ask("broken", "sum(herdcache_law_violations_total{CACHE}) or vector(0)"),
+            .ask("{{herdcache_law}}", "sum by (herdcache_law) (herdcache_law_violations_total{PROCESS})"),
         Panel::new(104, Look::Table, Unit::Count, "Protection by process",
             "How far the protection reaches now. cluster: one load per key in the fleet. process: in each process. degraded: a lease is configured and cannot be reached. observe: measures are off.")
             .wide(6)
@@ -65,8 +65,8 @@ pub(super) fn herd() -> Vec<Panel> {
             "Leaders open a flight, waiters join one that runs.")
             .ask("{{herdcache_flight_role}}", "sum by (herdcache_flight_role) (rate(herdcache_flight_participants_total{CACHE}[$__rate_interval]))"),
         Panel::lines(303, Unit::Count, "Waiters of one flight at its landing",
-            "How large the herds are: the median flight, and the largest in a hundred.")
-            .ask("p50", "histogram_quantile(0.5, sum by (le) (rate(herdcache_flight_waiters_bucket{CACHE}[$__rate_interval])))")
+            "How large the herds are: the average flight, and the largest in a hundred.")
+            .ask("mean", "sum(rate(herdcache_flight_waiters_sum{CACHE}[$__rate_interval])) / (sum(rate(herdcache_flight_waiters_count{CACHE}[$__rate_interval])) > 0)")
             .ask("p99", "histogram_quantile(0.99, sum by (le) (rate(herdcache_flight_waiters_bucket{CACHE}[$__rate_interval])))"),
         Panel::lines(304, Unit::Seconds, "Wait for a flight, p99",
             "How long requests waited for a flight, by how they ended.")

@@ -5,9 +5,9 @@ use crate::board::{Panel, Unit};
 pub(super) fn origin() -> Vec<Panel> {
     vec![
         Panel::stacked(401, Unit::PerSecond, "Origin calls by result",
-            "Calls that ended, each under one result. error and timeout are the origin's trouble; abandoned is none of it.")
+            "Calls that ended, each under one result, errors with the class that the application gives them. error and timeout are the origin's trouble; abandoned is none of it.")
             .wide(6)
-            .ask("{{herdcache_origin_result}}", "sum by (herdcache_origin_result) (rate(herdcache_origin_results_total{CACHE}[$__rate_interval]))"),
+            .ask("{{herdcache_origin_result}} {{error_type}}", "sum by (herdcache_origin_result, error_type) (rate(herdcache_origin_results_total{CACHE}[$__rate_interval]))"),
         Panel::lines(402, Unit::Seconds, "Origin latency, p99",
             "By result: a timeout lasts as long as it may, an error may come at once.")
             .wide(6)
@@ -22,10 +22,10 @@ pub(super) fn origin() -> Vec<Panel> {
             .wide(6)
             .ask("started", "sum(rate(herdcache_origin_calls_total{CACHE}[$__rate_interval]))")
             .ask("{{instance}} largest second", "max by (instance) (herdcache_origin_starts_peak{CACHE})"),
-        Panel::stacked(405, Unit::RequestsPerSecond, "Rejected (load shedding) by reason",
+        Panel::stacked(405, Unit::RequestsPerSecond, "Rejected (load shedding) by reason and class",
             "Refusals to protect the origin. The request may still have been answered with an older value: what users got is in the row Overview.")
             .wide(6)
-            .ask("{{herdcache_reject_reason}}", "sum by (herdcache_reject_reason) (rate(herdcache_rejections_total{CACHE}[$__rate_interval]))"),
+            .ask("{{herdcache_reject_reason}} {{herdcache_permit_class}}", "sum by (herdcache_reject_reason, herdcache_permit_class) (rate(herdcache_rejections_total{CACHE}[$__rate_interval]))"),
         Panel::stacked(408, Unit::PerSecond, "Permits asked for, by result",
             "What the gate said, by class. Foreground loads wait in the queue; refreshes and warm-ups never do, and count what they are granted.")
             .wide(6)

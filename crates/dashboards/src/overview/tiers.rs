@@ -12,8 +12,8 @@ pub(super) fn freshness() -> Vec<Panel> {
             .ask("p50", "histogram_quantile(0.5, sum by (le) (rate(herdcache_stale_age_seconds_bucket{CACHE}[$__rate_interval])))")
             .ask("p99", "histogram_quantile(0.99, sum by (le) (rate(herdcache_stale_age_seconds_bucket{CACHE}[$__rate_interval])))"),
         Panel::lines(503, Unit::Part, "Stale answers near their bound",
-            "Part of the stale answers that had used more than 90 % of the time they may be answered for. They become errors next: there is that much time left to act.")
-            .ask("{{job}} {{herdcache_name}}", r#"1 - sum by (job, herdcache_name) (rate(herdcache_stale_bound_ratio_bucket{CACHE,le="0.9"}[$__rate_interval])) / (sum by (job, herdcache_name) (rate(herdcache_stale_bound_ratio_count{CACHE}[$__rate_interval])) > 0)"#),
+            "Part of the stale answers that had used more than 90 % of the time they may be answered for, after a load that was refused or failed. They become errors next: there is that much time left to act.")
+            .ask("{{job}} {{herdcache_name}}", r#"(sum by (job, herdcache_name) (rate(herdcache_stale_bound_ratio_count{CACHE,herdcache_stale_reason=~"cooling|rejected|error"}[$__rate_interval])) - sum by (job, herdcache_name) (rate(herdcache_stale_bound_ratio_bucket{CACHE,herdcache_stale_reason=~"cooling|rejected|error",le="0.9"}[$__rate_interval]))) / (sum by (job, herdcache_name) (rate(herdcache_stale_bound_ratio_count{CACHE}[$__rate_interval])) > 0)"#),
         Panel::stacked(504, Unit::PerSecond, "Background refreshes by result",
             "How refreshes behind stale answers ended. failed and deadline use up the stale bound; skipped_no_permit means that the gate's refresh share is too small.")
             .ask("{{herdcache_refresh_result}}", "sum by (herdcache_refresh_result) (rate(herdcache_refreshes_total{CACHE}[$__rate_interval]))"),

@@ -35,7 +35,11 @@ type Known = BTreeMap<String, Labels>;
 /// The series of one metric.
 fn series(metric: &Metric) -> Vec<(String, Labels)> {
     let values = |of: Vec<&str>| Some(of.into_iter().map(str::to_owned).collect());
-    let mut labels: Labels = metric.attributes.iter().map(|a| (a.prometheus(), values(a.values()))).collect();
+    let mut labels: Labels = metric
+        .attributes
+        .iter()
+        .map(|a| (a.prometheus(), if a.is_named_by_application() { None } else { values(a.values()) }))
+        .collect();
     let (cache, gate) = (CACHE.replace('.', "_"), GATE.replace('.', "_"));
     match metric.subject() {
         Subject::Cache => labels.extend([(cache, None)]),

@@ -27,6 +27,22 @@ pub enum DbError {
     OnPurpose,
 }
 
+impl DbError {
+    /// Every class of errors, as metrics name them.
+    pub const CLASSES: &[&str] = &["no_connection", "interrupted", "sqlite", "thread", "on_purpose"];
+
+    /// Which class it is of.
+    pub fn class(&self) -> &'static str {
+        match self {
+            Self::NoConnection { .. } => "no_connection",
+            Self::Interrupted => "interrupted",
+            Self::Sqlite(_) => "sqlite",
+            Self::Thread => "thread",
+            Self::OnPurpose => "on_purpose",
+        }
+    }
+}
+
 impl From<rusqlite::Error> for DbError {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
