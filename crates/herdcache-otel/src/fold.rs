@@ -1,81 +1,104 @@
-//! The sum of what has no series of its own.
+//! The lines under one name, over time: of a cache and those built after it under its name, or of all that share `~other`.
 //!
 //! Counters are exact and never fall: what a cache had counted when it was last
-//! seen stays in the sum after it was dropped. Up-down counters are the sum of the
-//! live, gauges their largest.
+//! seen stays under its name after it was dropped. A counter that falls looks like
+//! a burst to Prometheus, and the SDK subtracts without a look where a reader wants
+//! differences. Up-down counters are the sum of the live, gauges their largest.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
+use crate::series::Series;
 use crate::table::{Kind, metrics};
 use crate::values::{Value, Values};
 
 /// One owner's values of every metric, by its place in the table.
 pub(crate) type Line = Vec<Values>;
 
-/// The folded owners of one kind.
-#[derive(Debug, Default)]
-pub(crate) struct Fold {
-    /// Counters of those that are gone.
-    retired: Line,
-    /// Those that were live at the last look.
-    live: HashMap<String, Line>,
-    /// How many there have been.
-    pub(crate) ever: u64,
-}
+/// The lines that were seen in one look, by the name that they are told under, and by what tells their owners apart.
+pub(crate) type Seen = HashMap<String, (Arc<Series>, HashMap<u64, Line>)>;
 
-impl Fold {
-    /// Takes what is live now and gives the sum; `None` while there was never any.
-    pub(crate) fn sum(&mut self, now: HashMap<String, Line>) -> Option<Line> {
-        for (name, line) in &now {
-            match self.live.remove(name) {
-                // Another of the same name: the account began anew.
-                Some(before) if fell(&before, line) => {
-                    self.ever += 1;
-                    retire(&mut self.retired, &before);
-                }
-                Some(_) => {}
-                None => self.ever += 1,
-            }
+/// Everything that is told under names of caches, or under names of gates.
+#[derive(Debug, Default)]
+pub(crate) struct Folds(HashMap<String, (Arc<Series>, Fold)>);
+
+impl Folds {
+    /// Takes one look and gives what is told under each name that there ever was.
+    pub(crate) fn take(&mut self, mut seen: Seen) -> Vec<(Arc<Series>, Line)> {
+        for (name, (series, _)) in &seen {
+            self.0.entry(name.clone()).or_insert_with(|| (Arc::clone(series), Fold::default()));
         }
-        for gone in std::mem::replace(&mut self.live, now).into_values() {
-            retire(&mut self.retired, &gone);
-        }
-        if self.ever == 0 {
-            return None;
-        }
-        let mut sum = self.retired.clone();
-        for line in self.live.values() {
-            add(&mut sum, line, |_| true);
-        }
-        Some(sum)
+        let told = self.0.iter_mut().map(|(name, (series, fold))| {
+            let now = seen.remove(name).map(|(_, lines)| lines).unwrap_or_default();
+            (Arc::clone(series), fold.sum(now))
+        });
+        told.collect()
+    }
+
+    /// How many owners have been told under this name.
+    pub(crate) fn ever(&self, name: &str) -> u64 {
+        self.0.get(name).map_or(0, |(_, fold)| fold.ever)
     }
 }
 
-fn retire(retired: &mut Line, gone: &Line) {
-    add(retired, gone, |kind| kind == Kind::Counter);
+/// The owners that are told under one name.
+#[derive(Debug, Default)]
+struct Fold {
+    /// Counters of those that are gone.
+    past: Line,
+    /// Those that went last: a look that was taken before, by another reader, may still have them.
+    gone: VecDeque<u64>,
+    /// Those that were live at the last look.
+    live: HashMap<u64, Line>,
+    /// How many there have been.
+    ever: u64,
 }
 
-fn fell(before: &Line, now: &Line) -> bool {
-    let counters = metrics().iter().zip(before.iter().zip(now)).filter(|(metric, _)| metric.kind == Kind::Counter);
-    let values = counters.flat_map(|(_, (before, now))| before.sets.iter().zip(&now.sets));
-    values.into_iter().any(|pair| matches!(pair, (Some(Value::Count(then)), Some(Value::Count(now))) if now < then))
+/// Owners of which it is remembered that they are gone: far more than can go while two readers look at once.
+const GONE: usize = 1_024;
+
+impl Fold {
+    /// Takes what is live now and gives the sum.
+    fn sum(&mut self, now: HashMap<u64, Line>) -> Line {
+        let mut live = HashMap::new();
+        for (owner, mut line) in now {
+            if self.gone.contains(&owner) {
+                continue;
+            }
+            match self.live.remove(&owner) {
+                Some(before) => add(&mut line, &before, |kind| (kind == Kind::Counter).then_some(u64::max)),
+                None => self.ever += 1,
+            }
+            live.insert(owner, line);
+        }
+        for (owner, line) in std::mem::replace(&mut self.live, live) {
+            add(&mut self.past, &line, |kind| (kind == Kind::Counter).then_some(u64::saturating_add));
+            self.gone.push_back(owner);
+        }
+        self.gone.drain(..self.gone.len().saturating_sub(GONE));
+        let mut sum = self.past.clone();
+        for line in self.live.values() {
+            add(&mut sum, line, |_| Some(u64::saturating_add));
+        }
+        sum
+    }
 }
 
-/// Adds one line to another, as far as it is of the wanted kinds.
-fn add(sum: &mut Line, line: &Line, wanted: impl Fn(Kind) -> bool) {
+/// Adds one line to another, the counts of each kind as told; of what is no count, the larger stays.
+fn add(sum: &mut Line, line: &Line, of: impl Fn(Kind) -> Option<fn(u64, u64) -> u64>) {
     sum.resize(line.len().max(sum.len()), Values::default());
-    let lines = sum.iter_mut().zip(line).zip(metrics());
-    for ((into, from), _) in lines.filter(|(_, metric)| wanted(metric.kind)) {
-        into.sets.resize(from.sets.len().max(into.sets.len()), None);
+    for ((into, from), metric) in sum.iter_mut().zip(line).zip(metrics()) {
+        let Some(join) = of(metric.kind) else { continue };
         for (set, class, count) in &from.classes {
             match into.classes.iter_mut().find(|(other, name, _)| (other, name) == (set, class)) {
-                Some((_, _, sum)) => *sum = sum.saturating_add(*count),
+                Some((_, _, sum)) => *sum = join(*sum, *count),
                 None => into.classes.push((*set, class.clone(), *count)),
             }
         }
+        into.sets.resize(from.sets.len().max(into.sets.len()), None);
         for (into, from) in into.sets.iter_mut().zip(&from.sets) {
             *into = match (*into, *from) {
-                (Some(Value::Count(one)), Some(Value::Count(other))) => Some(Value::Count(one.saturating_add(other))),
+                (Some(Value::Count(one)), Some(Value::Count(other))) => Some(Value::Count(join(one, other))),
                 (Some(Value::Real(one)), Some(Value::Real(other))) => Some(Value::Real(one.max(other))),
                 (one, other) => other.or(one),
             };
@@ -96,8 +119,8 @@ mod tests {
         line
     }
 
-    fn now(lines: &[(&str, Line)]) -> HashMap<String, Line> {
-        lines.iter().map(|(name, line)| ((*name).to_owned(), line.clone())).collect()
+    fn now(lines: &[(u64, Line)]) -> HashMap<u64, Line> {
+        lines.iter().cloned().collect()
     }
 
     fn seen(sum: &Line) -> [Option<Value>; 3] {
@@ -105,19 +128,24 @@ mod tests {
             .map(|name| sum[slot(&format!("herdcache.origin.{name}"))].sets.first().copied().flatten())
     }
 
-    /// L7: sums are exact, and do not fall when a folded cache is dropped or built anew under its name.
+    /// L7: sums are exact, and do not fall when a cache is dropped or built anew under its name.
     #[test]
     fn l7_folded_counters_never_fall() {
         let mut fold = Fold::default();
-        assert_eq!(fold.sum(HashMap::new()), None);
-        let sum = fold.sum(now(&[("a", line(5, 1, 3.0)), ("b", line(7, 2, 2.0))])).unwrap();
+        let sum = fold.sum(now(&[(1, line(5, 1, 3.0)), (2, line(7, 2, 2.0))]));
         assert_eq!(seen(&sum), [Some(Value::Count(12)), Some(Value::Count(3)), Some(Value::Real(3.0))]);
-        let sum = fold.sum(now(&[("b", line(9, 0, 1.0))])).unwrap();
+        let sum = fold.sum(now(&[(2, line(9, 0, 1.0))]));
         assert_eq!(seen(&sum), [Some(Value::Count(14)), Some(Value::Count(0)), Some(Value::Real(1.0))]);
-        let sum = fold.sum(now(&[("b", line(1, 0, 1.0))])).unwrap();
+        let sum = fold.sum(now(&[(3, line(1, 0, 1.0))]));
         assert_eq!(seen(&sum)[0], Some(Value::Count(15)));
-        let sum = fold.sum(HashMap::new()).unwrap();
+        let sum = fold.sum(HashMap::new());
         assert_eq!(seen(&sum), [Some(Value::Count(15)), None, None]);
         assert_eq!(fold.ever, 3);
+        // A look from before, by another reader: what is gone is not there twice, and nothing falls.
+        let sum = fold.sum(now(&[(2, line(8, 0, 1.0))]));
+        assert_eq!((seen(&sum)[0], fold.ever), (Some(Value::Count(15)), 3));
+        fold.sum(now(&[(4, line(6, 0, 1.0))]));
+        let sum = fold.sum(now(&[(4, line(5, 0, 1.0))]));
+        assert_eq!(seen(&sum)[0], Some(Value::Count(21)));
     }
 }

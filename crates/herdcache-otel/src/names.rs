@@ -56,10 +56,6 @@ impl Names {
         let series = known.entry(name.to_owned()).or_insert_with(|| Arc::new(Series::new((self.owner)(name))));
         Named::Own(Arc::clone(series))
     }
-
-    pub(crate) fn other(&self) -> &Arc<Series> {
-        &self.other
-    }
 }
 
 #[cfg(test)]

@@ -10,9 +10,9 @@ use herdcache::{Measured, Recorder};
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::AsyncInstrument;
 
-use crate::fold::{Fold, Line};
+use crate::fold::{Folds, Line, Seen};
 use crate::histograms::Histograms;
-use crate::labels::ERROR_CLASS;
+use crate::labels::{ERROR_CLASS, OTHER};
 use crate::names::{Named, Names};
 use crate::reading::{Reading, Readings};
 use crate::series::{Owner, Series};
@@ -29,7 +29,8 @@ pub(crate) struct State {
     /// How many instruments ask in one collection.
     asking: usize,
     readings: Readings,
-    folded: Mutex<(Fold, Fold)>,
+    /// Of caches, and of gates.
+    folds: Mutex<(Folds, Folds)>,
     /// Collections that came to nothing because something panicked.
     failed: AtomicU64,
 }
@@ -43,7 +44,7 @@ impl State {
             process: Arc::new(Series::new(Owner::Process)),
             asking: metrics().iter().filter(|metric| metric.boundaries().is_none()).count(),
             readings: Readings::default(),
-            folded: Mutex::default(),
+            folds: Mutex::default(),
             failed: AtomicU64::new(0),
         }
     }
@@ -75,26 +76,22 @@ impl State {
     fn look(&self) -> Reading {
         let now = herdcache::process_totals();
         let (cache_configs, gate_configs) = herdcache::process_config();
-        let mut reading = Reading::default();
-        let mut folded = (HashMap::new(), HashMap::new());
+        let (mut caches, mut gates) = (Seen::new(), Seen::new());
         for cache in &now.caches {
             let config = cache_configs.iter().find(|config| config.name == cache.name);
             let line = || line_of_cache(&CacheView { now: cache, config });
-            place(self.caches.find(&cache.name), &cache.name, line, (&mut reading, &mut folded.0));
+            place(self.caches.find(&cache.name), (&cache.name, cache.built), line, &mut caches);
         }
         for gate in &now.gates {
             let config = gate_configs.iter().find(|config| config.name == gate.name);
             let line = || line_of_gate(&GateView { now: gate, config });
-            place(self.gates.find(&gate.name), &gate.name, line, (&mut reading, &mut folded.1));
+            place(self.gates.find(&gate.name), (&gate.name, gate.built), line, &mut gates);
         }
-        let mut folds = self.folded.lock().unwrap_or_else(PoisonError::into_inner);
-        let (caches, gates) = &mut *folds;
-        let others = [(&self.caches, caches.sum(folded.0)), (&self.gates, gates.sum(folded.1))];
-        let overflow = caches.ever + gates.ever;
+        let mut folds = self.folds.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reading = Reading(folds.0.take(caches));
+        reading.0.extend(folds.1.take(gates));
+        let overflow = folds.0.ever(OTHER) + folds.1.ever(OTHER);
         drop(folds);
-        for (names, sum) in others {
-            reading.0.extend(sum.map(|line| (Arc::clone(names.other()), line)));
-        }
         let process = ProcessView { now: &now, overflow };
         reading.0.push((Arc::clone(&self.process), line_of_process(&process)));
         reading
@@ -102,17 +99,14 @@ impl State {
 }
 
 /// Enters a line where its name leads.
-fn place(
-    named: Named,
-    name: &str,
-    line: impl FnOnce() -> Line,
-    (reading, folded): (&mut Reading, &mut HashMap<String, Line>),
-) {
-    match named {
-        Named::Own(series) => reading.0.push((series, line())),
-        Named::Folded(_) => _ = folded.insert(name.to_owned(), line()),
-        Named::Ignored => {}
-    }
+fn place(named: Named, (name, built): (&str, u64), line: impl FnOnce() -> Line, seen: &mut Seen) {
+    let (under, series) = match named {
+        Named::Own(series) => (name, series),
+        Named::Folded(series) => (OTHER, series),
+        Named::Ignored => return,
+    };
+    let (_, lines) = seen.entry(under.to_owned()).or_insert_with(|| (series, HashMap::new()));
+    lines.insert(built, line());
 }
 
 fn line_of_cache(cache: &CacheView<'_>) -> Line {

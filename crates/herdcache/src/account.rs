@@ -210,12 +210,10 @@ impl Account {
         self.flight_waiters_peak.note(now, of_flight);
     }
 
-    /// One request less waits; gives how long it did.
-    pub(crate) fn wait_ends(&self, began: Moment, now: Moment) -> u64 {
+    /// One request less waits; this is how long it has.
+    pub(crate) fn wait_ends(&self, waited: u64) {
         self.waiting.fetch_sub(1, Relaxed);
-        let waited = now.saturating_sub(began);
         self.wait.record(waited);
-        waited
     }
 
     /// An origin call starts.

@@ -54,6 +54,7 @@ use crate::hotkeys::{HotKeys, Seen};
 use crate::key::{Key, KeyNames};
 use crate::local::{Local, Room};
 use crate::measures::{Measures, Policy};
+use crate::registry;
 use crate::shared::Tiers;
 use crate::store::{Leavings, Store};
 use crate::sync::Notify;
@@ -79,6 +80,8 @@ pub(crate) type LocalStore<K, V> = crate::store::model::ModelStore<K, V>;
 /// One cache.
 pub(crate) struct Core<K: 'static, V: Send + Sync + 'static, E, S = LocalStore<K, V>> {
     pub(crate) name: String,
+    /// Tells it from others of its name.
+    built: u64,
     pub(crate) settings: Settings,
     pub(crate) measures: Measures,
     pub(crate) gate: Gate,
@@ -139,6 +142,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             closed: AtomicBool::new(false),
             quiet: Notify::new(),
             name,
+            built: registry::number(),
             settings,
             measures,
             gate,

@@ -53,6 +53,7 @@ pub struct Gate(pub(crate) Arc<Inner>);
 
 pub(crate) struct Inner {
     pub(crate) name: String,
+    built: u64,
     pub(crate) settings: GateSettings,
     queue: Arc<Queue>,
     /// Permits out, by class.
@@ -128,6 +129,7 @@ impl Gate {
     fn open(name: &str, settings: GateSettings) -> Self {
         let build = |name| Inner {
             name,
+            built: registry::number(),
             queue: Queue::new(settings.adaptive_floor.unwrap_or(settings.permits), settings.queue),
             adaptive: settings.adaptive_floor.map(|floor| Mutex::new(Adaptive::new(floor, settings.permits))),
             breaker: settings.fail_fast.map(Breaker::new),
@@ -346,6 +348,7 @@ impl ObservedGate for Inner {
         self.conditions.check(self, now);
         GateSnapshot {
             name: self.name.clone(),
+            built: self.built,
             limit: self.queue.limit() as u64,
             in_use: self.out(),
             pending: self.queue.waiting() as u64,

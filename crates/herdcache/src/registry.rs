@@ -33,6 +33,12 @@ struct Registry {
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry { caches: Vec::new(), gates: Vec::new() });
 static SNAPSHOTS: AtomicU64 = AtomicU64::new(0);
 
+/// The number of what is being built.
+pub(crate) fn number() -> u64 {
+    static BUILT: AtomicU64 = AtomicU64::new(1);
+    BUILT.fetch_add(1, Relaxed)
+}
+
 /// Builds a cache and lists it under its name, or as `name~2` if that is taken.
 ///
 /// `build` runs under the registry's lock and holds nothing of the application,

@@ -9,22 +9,32 @@ use crate::recorder;
 /// L1: counts its end once, also when it is dropped (`cancelled`).
 pub(crate) struct Request<'a> {
     account: &'a Account,
-    /// When it began; 0 if nobody is told how long it takes.
+    /// When it began; 0 until it waits, if nobody is told how long it takes.
     began: Moment,
-    /// How long it has waited for flights, in nanoseconds + 1; 0 while it has for none.
-    waited: u64,
+    /// How long it has waited for flights; 0 if for none. While it waits, the moment from which on that much has passed.
+    wait: u64,
 }
 
 impl<'a> Request<'a> {
     /// The request begins.
     pub(crate) fn begin(account: &'a Account) -> Self {
         account.begin();
-        Self { account, began: if recorder::is_any() { clock::exact() } else { 0 }, waited: 0 }
+        Self { account, began: if recorder::is_any() { clock::exact() } else { 0 }, wait: 0 }
     }
 
-    /// Its wait for a flight has ended.
-    pub(crate) fn waited(&mut self, ns: u64) {
-        self.waited = self.waited.max(1).saturating_add(ns);
+    /// It waits for a flight from now on; gives when it began.
+    pub(crate) fn wait_begins(&mut self, now: Moment) -> Moment {
+        self.wait = now.saturating_sub(self.wait);
+        if self.began == 0 {
+            self.began = now;
+        }
+        self.began
+    }
+
+    /// Its wait has ended.
+    pub(crate) fn wait_ends(&mut self, now: Moment) {
+        self.wait = now.saturating_sub(self.wait).max(1);
+        self.account.wait_ends(self.wait);
     }
 
     /// The request ends.
@@ -35,8 +45,8 @@ impl<'a> Request<'a> {
     }
 
     fn count(&self, outcome: Outcome) {
-        let took = || (clock::exact().saturating_sub(self.began), self.waited.checked_sub(1));
-        self.account.end(outcome, (self.began > 0).then(took));
+        let took = || (clock::exact().saturating_sub(self.began), (self.wait > 0).then_some(self.wait));
+        self.account.end(outcome, (self.began > 0 && recorder::is_any()).then(took));
     }
 }
 

@@ -53,6 +53,8 @@ pub struct Snapshot {
 pub struct CacheSnapshot {
     /// The cache's name.
     pub name: String,
+    /// Counts what was built in this process, from 1 on: another cache of the same name has another number. 0 if not said.
+    pub built: u64,
     /// The name of the gate its loads pass.
     pub gate: String,
     /// How far its protection reaches now.
@@ -331,6 +333,8 @@ pub struct HotKey {
 pub struct GateSnapshot {
     /// The gate's name.
     pub name: String,
+    /// The same as of a cache.
+    pub built: u64,
     /// The most concurrent origin calls now.
     pub limit: u64,
     /// The most that `limit` may become, if it follows the origin; absent when it is fixed.

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use herdcache::herdfeed::words::{ClosedSet, Outcome};
 use herdcache::{Cache, Gate, LoadContext, Ttl};
+use opentelemetry_sdk::metrics::Temporality;
 
-use super::support::{Provider, alone};
+use super::support::{Collected, Provider, alone};
 
 fn counts(pairs: &[(&str, f64)]) -> BTreeMap<String, f64> {
     pairs.iter().map(|(label, count)| ((*label).to_owned(), *count)).collect()
@@ -30,7 +31,7 @@ async fn some_traffic(name: &str) -> (herdcache::ReadThrough<u64, u64, String>, 
 /// Each request in exactly one outcome, each known value from 0 on, and histograms beside the counters.
 #[tokio::test(start_paused = true)]
 async fn a_collection_tells_the_account() {
-    let _turn = alone();
+    let _turn = alone().await;
     let provider = Provider::new();
     let _observing = herdcache_otel::observe(&provider.meter()).unwrap();
     let (cache, _gate) = some_traffic("basics").await;
@@ -62,7 +63,7 @@ async fn a_collection_tells_the_account() {
 /// A dropped handle says nothing more; the callbacks that outlive it do no harm.
 #[tokio::test(start_paused = true)]
 async fn a_dropped_handle_says_nothing() {
-    let _turn = alone();
+    let _turn = alone().await;
     let provider = Provider::new();
     let observing = herdcache_otel::observe(&provider.meter()).unwrap();
     let (cache, _gate) = some_traffic("dropped").await;
@@ -75,18 +76,26 @@ async fn a_dropped_handle_says_nothing() {
     assert_eq!(samples.values().sum::<u64>(), 2, "the SDK keeps what was recorded, and nothing is added");
 }
 
-/// A dropped cache leaves the collection, and its name is free for another.
+/// What a dropped cache had counted stays, as its histograms do; what it was does not. Another of its name goes on.
 #[tokio::test(start_paused = true)]
-async fn a_dropped_cache_is_gone() {
-    let _turn = alone();
-    let provider = Provider::new();
-    let _observing = herdcache_otel::observe(&provider.meter()).unwrap();
+async fn a_dropped_cache_leaves_what_it_counted() {
+    let _turn = alone().await;
+    let (provider, differences) = (Provider::new(), Provider::of(Temporality::Delta));
+    let _observing = [&provider, &differences].map(|provider| herdcache_otel::observe(&provider.meter()).unwrap());
+    let calls = |seen: Collected| seen.of_cache("herdcache.origin.calls", "gone").get("").copied();
+    let looks = || [&provider, &differences].map(|provider| calls(provider.collect()));
     let (cache, gate) = some_traffic("gone").await;
-    assert_eq!(provider.collect().of_cache("herdcache.origin.calls", "gone"), counts(&[("", 2.0)]));
+    assert_eq!(looks(), [Some(2.0), Some(2.0)]);
+    // Built anew between two looks.
     drop((cache, gate));
+    let (cache, gate) = some_traffic("gone").await;
+    assert_eq!(looks(), [Some(4.0), Some(2.0)]);
+    drop((cache, gate));
+    assert_eq!(looks(), [Some(4.0), Some(0.0)]);
     let after = provider.collect();
-    assert_eq!(after.of_cache("herdcache.origin.calls", "gone"), BTreeMap::new());
+    assert_eq!(after.of_cache("herdcache.entry.count", "gone"), BTreeMap::new());
     assert_eq!(after.of_gate("herdcache.permit.limit", "gone-gate"), BTreeMap::new());
     let (_cache, _gate) = some_traffic("gone").await;
-    assert_eq!(provider.collect().of_cache("herdcache.origin.calls", "gone"), counts(&[("", 2.0)]));
+    assert_eq!(looks(), [Some(6.0), Some(2.0)]);
+    assert_eq!(provider.collect().values["herdcache.label.overflow"][""], 0.0);
 }

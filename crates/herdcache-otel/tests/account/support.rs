@@ -1,23 +1,26 @@
 //! A provider whose collections are looked at, and caches to fill them.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use herdcache_otel::{CACHE, GATE};
 use opentelemetry::metrics::{Meter, MeterProvider as _};
-use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData, ResourceMetrics};
-use opentelemetry_sdk::metrics::{InMemoryMetricExporter, PeriodicReader, SdkMeterProvider};
+use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData, ResourceMetrics, ScopeMetrics};
+use opentelemetry_sdk::metrics::reader::MetricReader;
+use opentelemetry_sdk::metrics::{SdkMeterProvider, Temporality};
+
+use super::reader::OnDemand;
+use tokio::sync::{Mutex, MutexGuard};
 
 /// One test at a time.
-pub(crate) fn alone() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+pub(crate) async fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::const_new(());
+    TURN.lock().await
 }
 
-/// A provider with a reader that collects when it is told to.
+/// A provider with a reader that collects when it is told to, on the thread that tells it: a test's paused clock is its own.
 pub(crate) struct Provider {
     provider: SdkMeterProvider,
-    exporter: InMemoryMetricExporter,
+    reader: OnDemand,
 }
 
 /// One collection: by metric, by attributes as `key=value` in order, the value or a histogram's count.
@@ -38,10 +41,12 @@ pub(crate) struct Buckets {
 
 impl Provider {
     pub(crate) fn new() -> Self {
-        let exporter = InMemoryMetricExporter::default();
-        let hour = std::time::Duration::from_secs(3_600);
-        let reader = PeriodicReader::builder(exporter.clone()).with_interval(hour).build();
-        Self { provider: SdkMeterProvider::builder().with_reader(reader).build(), exporter }
+        Self::of(Temporality::Cumulative)
+    }
+
+    pub(crate) fn of(temporality: Temporality) -> Self {
+        let reader = OnDemand::new(temporality);
+        Self { provider: SdkMeterProvider::builder().with_reader(reader.clone()).build(), reader }
     }
 
     pub(crate) fn meter(&self) -> Meter {
@@ -49,17 +54,17 @@ impl Provider {
     }
 
     pub(crate) fn collect(&self) -> Collected {
-        self.exporter.reset();
-        self.provider.force_flush().unwrap();
+        let mut metrics = ResourceMetrics::default();
+        self.reader.collect(&mut metrics).unwrap();
         let mut collected = Collected::default();
-        self.exporter.get_finished_metrics().unwrap().iter().for_each(|metrics| collected.take(metrics));
+        collected.take(&metrics);
         collected
     }
 }
 
 impl Collected {
     fn take(&mut self, metrics: &ResourceMetrics) {
-        for metric in metrics.scope_metrics().flat_map(|scope| scope.metrics()) {
+        for metric in metrics.scope_metrics().flat_map(ScopeMetrics::metrics) {
             let about = (metric.unit().to_owned(), metric.description().to_owned());
             self.about.insert(metric.name().to_owned(), about);
             match metric.data() {

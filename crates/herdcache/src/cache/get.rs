@@ -44,8 +44,6 @@ pub(super) struct Get<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'st
     /// O1: the measures that are on, read once, when the request leaves the hit path.
     policy: Policy,
     lacked: Lacked,
-    /// When it began to wait; 0 before.
-    since: Moment,
     stage: Stage<'a, K, V, E>,
 }
 
@@ -82,16 +80,7 @@ where
     L: Loader<K, V, E>,
 {
     pub(super) fn new(core: &'a Arc<Core<K, V, E>>, limit: Option<Duration>, key: &'a Q, load: L) -> Self {
-        Self {
-            core,
-            key,
-            limit,
-            load: Some(load),
-            policy: Policy::FULL,
-            lacked: Lacked::Nothing,
-            since: 0,
-            stage: Stage::Start,
-        }
+        Self { core, key, limit, load: Some(load), policy: Policy::FULL, lacked: Lacked::Nothing, stage: Stage::Start }
     }
 
     /// Looks up and judges: everything that needs no flight ends here.
@@ -204,7 +193,7 @@ where
 
     fn board(
         &mut self,
-        request: Request<'a>,
+        mut request: Request<'a>,
         found: Option<&Stored<V>>,
         attempt: Attempt,
         cx: &mut Context<'_>,
@@ -223,13 +212,14 @@ where
         }
         match turn {
             Turn::Lead(flight, slot) => {
-                let (seat, began) = ((request, Arc::clone(&flight)), flight.started);
-                let wait = Wait::new(core, seat, slot, FlightRole::Leader, began, self.limits(began));
+                let limits = self.limits(&mut request, flight.started);
+                let wait = Wait::new(core, (request, Arc::clone(&flight)), slot, FlightRole::Leader, limits);
                 L::lead(&mut self.load, core, &flight);
                 self.wait(wait, attempt, cx)
             }
             Turn::Wait { flight, slot, began, .. } => {
-                let wait = Wait::new(core, (request, flight), slot, FlightRole::Waiter, began, self.limits(began));
+                let limits = self.limits(&mut request, began);
+                let wait = Wait::new(core, (request, flight), slot, FlightRole::Waiter, limits);
                 self.wait(wait, attempt, cx)
             }
             Turn::Cooling { last, retry_in } => {
@@ -253,12 +243,10 @@ where
         Asked { key: self.key, policy: self.policy, lacked: self.lacked }
     }
 
-    /// What this caller waits for at most, from `now` on. A second wait goes on where the first one ended.
-    fn limits(&mut self, now: Moment) -> Limits {
-        if self.since == 0 {
-            self.since = now;
-        }
-        let left = |limit: Duration| limit.saturating_sub(Duration::from_nanos(now.saturating_sub(self.since)));
+    /// The request waits from `now` on, and this is what for at most. A second wait goes on where the first one ended.
+    fn limits(&self, request: &mut Request<'_>, now: Moment) -> Limits {
+        let since = request.wait_begins(now);
+        let left = |limit: Duration| limit.saturating_sub(Duration::from_nanos(now.saturating_sub(since)));
         let soft = self.core.settings.soft_timeout.filter(|_| self.policy.has(Measure::Stale));
         Limits { soft: soft.map(left), give_up: self.limit.map(|limit| (limit, left(limit))) }
     }

@@ -27,7 +27,6 @@ pub(super) struct Wait<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 's
     slot: Slot,
     role: FlightRole,
     waker: Known,
-    began: Moment,
     /// How many invalidations of tags there had been when it joined.
     epoch: Epoch,
     /// Absent for most waiters: the flight's own limits suffice.
@@ -90,7 +89,6 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
         seat: Seat<'a, K, V, E>,
         slot: Slot,
         role: FlightRole,
-        began: Moment,
         limits: Limits,
     ) -> Self {
         let soft = limits.soft.filter(|_| seat.1.previous_entry().is_some());
@@ -100,7 +98,7 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
             FlightRole::Waiter => Known::Newest,
         };
         let epoch = core.epoch();
-        Self { core, seat: Some(seat), slot, role, waker, began, epoch, timers: Timers::new(Limits { soft, ..limits }) }
+        Self { core, seat: Some(seat), slot, role, waker, epoch, timers: Timers::new(Limits { soft, ..limits }) }
     }
 
     pub(super) fn role(&self) -> FlightRole {
@@ -167,7 +165,7 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
             seat.1.leave(self.slot);
             self.core.left(&seat.1);
         }
-        seat.0.waited(self.core.account.wait_ends(self.began, now));
+        seat.0.wait_ends(now);
         Some(seat)
     }
 }

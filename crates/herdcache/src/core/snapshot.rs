@@ -70,6 +70,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         });
         CacheSnapshot {
             name: self.name.clone(),
+            built: self.built,
             gate: self.gate.name().to_owned(),
             protection: Some(protection),
             off,

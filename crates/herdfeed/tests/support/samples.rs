@@ -154,6 +154,7 @@ fn snapshot() -> Snapshot {
 fn gate() -> GateSnapshot {
     GateSnapshot {
         name: "db".into(),
+        built: 50,
         limit: 32,
         ceiling: Some(64),
         in_use: tally(),
@@ -175,6 +176,7 @@ fn gate() -> GateSnapshot {
 fn cache() -> CacheSnapshot {
     CacheSnapshot {
         name: "users".into(),
+        built: 49,
         gate: "db".into(),
         protection: Some(ProtectionLevel::Process),
         off: vec![Measure::Jitter, Measure::SingleFlight],
