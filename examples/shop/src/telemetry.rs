@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use herdcache_otel::Observing;
+use opentelemetry::KeyValue;
 use opentelemetry::metrics::MeterProvider;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::{MeterProviderBuilder, SdkMeterProvider};
@@ -70,7 +71,9 @@ impl Telemetry {
         if !pushes && args.prometheus.is_none() {
             return Ok(None);
         }
-        let resource = Resource::builder().with_service_name("shop").build();
+        // Two processes that push without an id of their own would write into each other's series.
+        let id = KeyValue::new("service.instance.id", format!("{}-{:08x}", std::process::id(), fastrand::u32(..)));
+        let resource = Resource::builder().with_service_name("shop").with_attribute(id).build();
         let registry = prometheus::Registry::new();
         let mut builder = builder.with_resource(resource);
         if args.prometheus.is_some() {

@@ -13,6 +13,11 @@ pub(crate) fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
+/// Whether there is such a file or folder.
+pub(crate) fn exists(path: &str) -> bool {
+    root().join(path).exists()
+}
+
 /// The names of the files in a folder that end so, in order.
 pub(crate) fn list(folder: &str, end: &str) -> Vec<String> {
     let entries = std::fs::read_dir(root().join(folder)).unwrap_or_else(|error| panic!("{folder}: {error}"));

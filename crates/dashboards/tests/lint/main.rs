@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod boards;
+mod example;
 mod files;
 mod names;
 mod rules;

@@ -25,6 +25,14 @@ fn promtool_is_content_with_the_rules() {
     assert!(good, "{said}");
 }
 
+/// The configuration that users get.
+#[test]
+fn promtool_is_content_with_the_example() {
+    let file = queries::path("examples/observability/prometheus.yml");
+    let output = Command::new("promtool").args(["check", "config", "--syntax-only"]).arg(file).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+}
+
 #[test]
 fn the_unit_tests_of_the_rules_pass() {
     let (good, said) = promtool(&["test", "rules"], &queries::path("dashboards/rules/tests"), "yml");
