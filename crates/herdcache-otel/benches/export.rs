@@ -65,7 +65,7 @@ impl Case {
     }
 }
 
-type Store = Cache<String, Value>;
+type Store = Cache<String, Value, ()>;
 
 /// Filled caches, and who asks them for what.
 struct Scene {
@@ -215,6 +215,32 @@ fn interval(ratios: &[f64]) -> [f64; 3] {
     [mean - 1.0, mean - 1.0 - reach, mean - 1.0 + reach]
 }
 
+/// Microseconds that `run` takes, the median of a few runs.
+fn micros<T>(mut run: impl FnMut() -> T) -> f64 {
+    let mut times: Vec<f64> = (0..21)
+        .map(|_| {
+            let began = process_time();
+            std::hint::black_box(run());
+            (process_time() - began) / 1e3
+        })
+        .collect();
+    times.sort_unstable_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// What one look at the caches and one collection cost by themselves.
+fn looks() -> Result<serde_json::Value, Box<dyn Error>> {
+    let scene = Scene::new(KEYS)?;
+    scene.hit(0..KEYS);
+    let exporter = Exporter::new()?;
+    exporter.collect();
+    Ok(json!({
+        "process_snapshot": micros(herdcache::process_snapshot).round(),
+        "process_totals": micros(herdcache::process_totals).round(),
+        "collection": micros(|| exporter.collect()).round(),
+    }))
+}
+
 /// The extra time of export, over interleaved rounds: who comes first changes with each.
 fn times(rounds: usize, hits: usize) -> Result<(Vec<f64>, f64), Box<dyn Error>> {
     let scene = Scene::new(hits)?;
@@ -258,6 +284,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let counts = Case::ALL.map(|case| count(case, hits));
     let [alone, observed, exported] = counts;
     let (alone, observed, exported) = (alone?, observed?, exported?);
+    let looks = looks()?;
     let (ratios, hit_ns) = times(rounds, hits)?;
     let [mean, low, high] = interval(&ratios);
     let document = json!({
@@ -266,6 +293,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "caches": CACHES,
         "keys": KEYS,
         "hits_in_a_collection": hits,
+        "microseconds": looks,
         "instructions_per_hit": {
             "alone": alone.round(),
             "observed": observed.round(),

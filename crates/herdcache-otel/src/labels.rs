@@ -48,7 +48,7 @@ impl Attribute {
 
 impl std::fmt::Debug for Attribute {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Attribute").field("key", &self.key).field("values", &self.values()).finish()
+        f.debug_struct("Attribute").field("key", &self.key).field("values", &self.values()).finish_non_exhaustive()
     }
 }
 

@@ -136,8 +136,8 @@ pub enum Measured<'a> {
 pub trait Recorder: Send + Sync {
     /// Told of one measurement, by the thread that took it: a caller's, or a load's.
     ///
-    /// No lock of ours is held. It must not block, and should take well below a microsecond. A panic is caught, ends
-    /// nothing but this call, and is counted in [`recorder_panics`].
+    /// No lock of ours is held. It must not block nor ask a cache, which would measure that again, and should take well
+    /// below a microsecond. A panic is caught, ends nothing but this call, and is counted in [`recorder_panics`].
     fn record(&self, measured: &Measured<'_>);
 }
 
