@@ -59,7 +59,7 @@ pub struct Row {
     /// Whether it is folded until somebody opens it.
     pub folded: bool,
     /// From left to right, wrapped at 24 columns.
-    pub panels: Vec<Panel>,
+    pub panels: &'static [Panel],
 }
 
 /// One panel.
@@ -78,7 +78,7 @@ pub struct Panel {
     /// Columns of 24.
     pub width: u8,
     /// What is asked.
-    pub queries: Vec<Query>,
+    pub queries: &'static [Query],
 }
 
 /// One query of a panel.
@@ -141,46 +141,57 @@ pub enum Look {
 }
 
 impl Panel {
-    /// A panel of a third of the width, without queries.
-    pub fn new(id: u16, look: Look, unit: Unit, title: &'static str, about: &'static str) -> Self {
-        Self { id, title, about, unit, look, width: 8, queries: Vec::new() }
+    /// A panel that is drawn like this.
+    pub const fn new(
+        id: u16,
+        look: Look,
+        unit: Unit,
+        width: u8,
+        title: &'static str,
+        about: &'static str,
+        queries: &'static [Query],
+    ) -> Self {
+        Self { id, title, about, unit, look, width, queries }
     }
 
     /// Lines over time.
-    pub fn lines(id: u16, unit: Unit, title: &'static str, about: &'static str) -> Self {
-        Self::new(id, Look::Lines, unit, title, about)
+    pub const fn lines(
+        id: u16,
+        unit: Unit,
+        width: u8,
+        title: &'static str,
+        about: &'static str,
+        queries: &'static [Query],
+    ) -> Self {
+        Self::new(id, Look::Lines, unit, width, title, about, queries)
     }
 
     /// Parts of a whole over time.
-    pub fn stacked(id: u16, unit: Unit, title: &'static str, about: &'static str) -> Self {
-        Self::new(id, Look::Stacked, unit, title, about)
+    pub const fn stacked(
+        id: u16,
+        unit: Unit,
+        width: u8,
+        title: &'static str,
+        about: &'static str,
+        queries: &'static [Query],
+    ) -> Self {
+        Self::new(id, Look::Stacked, unit, width, title, about, queries)
     }
+}
 
-    /// Another width, in columns of 24.
-    #[must_use]
-    pub fn wide(mut self, columns: u8) -> Self {
-        self.width = columns;
-        self
-    }
+/// A query with its legend.
+pub const fn ask(legend: &'static str, expr: &'static str) -> Query {
+    Query { expr, legend, unit: None }
+}
 
-    /// One query more.
-    #[must_use]
-    pub fn ask(mut self, legend: &'static str, expr: &'static str) -> Self {
-        self.queries.push(Query { expr, legend, unit: None });
-        self
-    }
-
-    /// One query more, against the right axis.
-    #[must_use]
-    pub fn ask_right(mut self, unit: Unit, legend: &'static str, expr: &'static str) -> Self {
-        self.queries.push(Query { expr, legend, unit: Some(unit) });
-        self
-    }
+/// A query in a unit of its own, against the right axis.
+pub const fn ask_right(unit: Unit, legend: &'static str, expr: &'static str) -> Query {
+    Query { expr, legend, unit: Some(unit) }
 }
 
 impl Row {
     /// An open row.
-    pub fn new(id: u16, title: &'static str, panels: Vec<Panel>) -> Self {
+    pub const fn new(id: u16, title: &'static str, panels: &'static [Panel]) -> Self {
         Self { id, title, folded: false, panels }
     }
 }
@@ -188,7 +199,7 @@ impl Row {
 impl Board {
     /// Every panel that asks something.
     pub fn panels(&self) -> impl Iterator<Item = &Panel> {
-        self.rows.iter().flat_map(|row| &row.panels)
+        self.rows.iter().flat_map(|row| row.panels)
     }
 
     /// A query as Grafana gets it.

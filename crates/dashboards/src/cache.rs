@@ -8,7 +8,8 @@ mod store;
 mod tier;
 
 use crate::board::{Board, Chosen, Row, Variable};
-use crate::overview::{DATABASE_JOB, PROCESSES, database};
+use crate::database::{DATABASE, DATABASE_JOB};
+use crate::overview::PROCESSES;
 
 /// The dashboard of one cache and its gate.
 pub fn board() -> Board {
@@ -29,14 +30,14 @@ pub fn board() -> Board {
         about: "The whole account of one cache and its gate, by process where processes can differ.",
         variables: vec![PROCESSES[0], PROCESSES[1], cache, gate, DATABASE_JOB],
         rows: vec![
-            Row::new(100, "Overview", flights::overview()),
-            Row::new(200, "Traffic", flights::traffic()),
-            Row::new(300, "Herd", flights::herd()),
-            Row::new(400, "Origin", store::origin()),
-            Row::new(500, "Freshness", store::freshness()),
-            Row::new(600, "Shared tier", tier::shared()),
-            Row::new(700, "Capacity", store::capacity()),
-            database(800),
+            Row::new(100, "Overview", flights::OVERVIEW),
+            Row::new(200, "Traffic", flights::TRAFFIC),
+            Row::new(300, "Herd", flights::HERD),
+            Row::new(400, "Origin", store::ORIGIN),
+            Row::new(500, "Freshness", store::FRESHNESS),
+            Row::new(600, "Shared tier", tier::SHARED),
+            Row::new(700, "Capacity", store::CAPACITY),
+            DATABASE,
         ],
         other: ("All caches", "herdcache-overview"),
         chosen: Chosen {

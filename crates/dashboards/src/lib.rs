@@ -8,6 +8,7 @@
 
 pub mod board;
 pub mod cache;
+mod database;
 pub mod overview;
 pub mod promql;
 mod render;

@@ -112,7 +112,7 @@ fn panels(board: &Board) -> Vec<Value> {
         let heading_at = y;
         y += HEADING;
         let (mut inside, mut x, mut line) = (Vec::new(), 0, 0);
-        for panel in &row.panels {
+        for panel in row.panels {
             let (width, height) = (u32::from(panel.width), height(panel.look));
             if x + width > COLUMNS {
                 (x, y, line) = (0, y + line, 0);
@@ -151,7 +151,7 @@ fn panel(board: &Board, panel: &Panel, grid: &Value) -> Value {
     let mut fields = json!({
         "datasource": source(),
         "description": panel.about,
-        "fieldConfig": { "defaults": defaults(panel), "overrides": overrides(&panel.queries) },
+        "fieldConfig": { "defaults": defaults(panel), "overrides": overrides(panel.queries) },
         "gridPos": grid,
         "id": panel.id,
         "options": options,

@@ -107,7 +107,8 @@ pub(crate) struct Running {
     pub(crate) targets: Vec<(String, String)>,
     /// Job and address of the shop.
     shops: Vec<(&'static str, String)>,
-    _processes: Vec<Process>,
+    /// They end when this is dropped.
+    processes: Vec<Process>,
 }
 
 impl Running {
@@ -115,7 +116,7 @@ impl Running {
     pub(crate) fn start(folder: &Path) -> Self {
         let shop = env!("CARGO_BIN_EXE_shop");
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        let mut this = Self { targets: Vec::new(), shops: Vec::new(), _processes: Vec::new() };
+        let mut this = Self { targets: Vec::new(), shops: Vec::new(), processes: Vec::new() };
         // They share one file, which the first creates.
         let database = folder.join("shop.db").display().to_string();
         for member in FLEET {
@@ -137,16 +138,16 @@ impl Running {
                 |line: &str| line.split("http://").nth(1).unwrap().split(['/', ' ']).next().unwrap().to_owned();
             this.shops.push((member.job, address(&said[0])));
             this.targets.push((member.job.to_owned(), address(said.last().unwrap())));
-            this._processes.push(server);
+            this.processes.push(server);
             if !member.load.is_empty() {
                 let url = format!("http://{}", address(&said[0]));
                 let mut args = words(&["load", "--url", &url, "--for", "4m", "--expect-errors", "--json"]);
                 args.extend(words(member.load));
-                this._processes.push(Process::start(shop, &args));
+                this.processes.push(Process::start(shop, &args));
             }
         }
         let exporter = format!("127.0.0.1:{}", free_port());
-        this._processes.push(Process::start("prometheus-node-exporter", &[format!("--web.listen-address={exporter}")]));
+        this.processes.push(Process::start("prometheus-node-exporter", &[format!("--web.listen-address={exporter}")]));
         this.targets.push(("database".to_owned(), exporter));
         this
     }

@@ -4,7 +4,7 @@
 //! alerts come for the trouble they are for, and that nothing comes from a service that is well or idle. It needs
 //! `prometheus`, `promtool` and `prometheus-node-exporter` in the path, and has a stage of its own in `scripts/test`.
 #![cfg(target_os = "linux")]
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod children;
 mod fleet;

@@ -23,7 +23,7 @@ fn shop(folder: &TempDir, url: &str) -> (Process, String) {
 /// Reads one request, answers that it is well, and gives path and body.
 fn receive(mut stream: TcpStream) -> Option<(String, Vec<u8>)> {
     stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    let (mut bytes, mut buffer) = (Vec::new(), [0; 65_536]);
+    let (mut bytes, mut buffer) = (Vec::new(), [0; 4_096]);
     loop {
         let count = stream.read(&mut buffer).ok()?;
         bytes.extend_from_slice(&buffer[..count]);
