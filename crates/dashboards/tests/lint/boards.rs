@@ -45,6 +45,11 @@ fn values(definition: &str) -> Option<String> {
     Some(format!("group by ({label}) ({selector})"))
 }
 
+/// The titles of its panels.
+pub(crate) fn titles(board: &Value) -> Vec<String> {
+    panels(board).into_iter().map(|panel| text(panel, "/title").to_owned()).collect()
+}
+
 /// The queries of the panels, each with its legend.
 pub(crate) fn legends(board: &Value) -> Vec<(String, String)> {
     let targets = panels(board).into_iter().flat_map(|panel| list(panel, "/targets"));

@@ -6,7 +6,7 @@ use dashboards::board::{outcomes, success};
 use dashboards::promql;
 use serde::Deserialize;
 
-use crate::files;
+use crate::{boards, files};
 
 const RUNBOOKS: &str = "https://github.com/herdcache/herdcache/blob/main/docs/runbooks/";
 const CHAPTERS: &[&str] = &["## What it means", "## What to look at", "## What to do"];
@@ -98,6 +98,15 @@ fn alert(rule: &Rule, cases: &str, page: Option<&str>) -> Vec<String> {
     complaints
 }
 
+/// Complaints about panels that a runbook sends its reader to and that are not there. Panels are in italics, and may be
+/// cut short.
+fn panels(page: &str, titles: &[String]) -> Vec<String> {
+    let plain = page.replace("**", "").replace('\n', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+    let named = plain.split('*').skip(1).step_by(2).filter(|name| !name.starts_with("herdcache: "));
+    let missing = named.filter(|name| !titles.iter().any(|title| title.starts_with(*name)));
+    missing.map(|name| format!("there is no panel `{name}`")).collect()
+}
+
 /// Complaints about an expression that counts requests as good or bad otherwise than herdcache does.
 fn judged(expr: &str) -> Vec<String> {
     let failure = outcomes(|outcome| success(outcome) == Some(false));
@@ -138,6 +147,20 @@ fn every_alert_has_its_test_and_its_runbook() {
         (!overview.contains(&line)).then(|| format!("docs/runbooks/README.md has no line `{line}`"))
     }));
     files::report(&complaints);
+}
+
+#[test]
+fn runbooks_name_panels_that_are_there() {
+    let boards = files::list("dashboards", ".json").iter().map(|file| boards::shipped(file)).collect::<Vec<_>>();
+    let titles: Vec<_> = boards.iter().flat_map(boards::titles).collect();
+    let mut complaints = Vec::new();
+    for page in files::list("docs/runbooks", ".md") {
+        let found = panels(&files::read(&format!("docs/runbooks/{page}")), &titles);
+        complaints.extend(found.into_iter().map(|what| format!("{page}: {what}")));
+    }
+    files::report(&complaints);
+    let titles = ["Origin latency, p99".to_owned()];
+    assert_eq!(panels("See *Origin\nlatency* and **not** *Misses*.", &titles), ["there is no panel `Misses`"]);
 }
 
 #[test]
