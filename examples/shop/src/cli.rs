@@ -10,7 +10,8 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 
 use self::values::{duration, positive_duration, share, skew, target};
 use crate::load::{Errors, Format, Plan, Target, WarmUp};
-use crate::settings::{Protection, Settings};
+use crate::settings::{Protection, Settings, Sharing};
+use crate::trouble::{SharedTrouble, Trouble};
 
 /// A shop whose products are read through herdcache, and a load generator for it.
 #[derive(Debug, Parser)]
@@ -71,6 +72,54 @@ pub struct ServeArgs {
     /// Bare cache-aside: every miss goes to the database. Look what happens.
     #[arg(long)]
     no_protection: bool,
+    /// Most products in the cache.
+    #[arg(long, default_value_t = 100_000)]
+    capacity: u64,
+    /// Put a shared tier with a lease behind the cache. It lives in this process, so that nobody shares it.
+    #[arg(long)]
+    shared: bool,
+    #[command(flatten)]
+    trouble: TroubleArgs,
+    #[command(flatten)]
+    telemetry: TelemetryArgs,
+}
+
+/// What goes wrong on purpose.
+#[derive(Debug, ClapArgs)]
+#[command(next_help_heading = "Trouble on purpose")]
+struct TroubleArgs {
+    /// When it begins.
+    #[arg(long, default_value = "0s", value_parser = duration)]
+    trouble_after: Duration,
+    /// Each product query takes this much longer, with its connection held.
+    #[arg(long, default_value = "0s", value_parser = duration)]
+    slow_origin: Duration,
+    /// Part of the product queries that fail, 0 to 1.
+    #[arg(long, default_value = "0", value_parser = share)]
+    failing_origin: f64,
+    /// What is wrong with the shared tier.
+    #[arg(long, requires = "shared", value_enum)]
+    failing_shared: Option<SharedTrouble>,
+}
+
+/// Where metrics go.
+#[derive(Clone, Debug, Default, ClapArgs)]
+#[command(next_help_heading = "Metrics")]
+pub struct TelemetryArgs {
+    /// Answer Prometheus at `http://ADDR/metrics`; port 0 takes a free one.
+    #[arg(long, value_name = "ADDR")]
+    pub prometheus: Option<SocketAddr>,
+    /// Send metrics to an OTLP collector over HTTP, such as `http://127.0.0.1:4318`.
+    #[cfg(feature = "otlp")]
+    #[arg(long, value_name = "URL")]
+    pub otlp: Option<String>,
+}
+
+impl ServeArgs {
+    /// Where metrics go.
+    pub fn telemetry(&self) -> TelemetryArgs {
+        self.telemetry.clone()
+    }
 }
 
 /// Arguments of `shop load`.
@@ -132,6 +181,14 @@ impl From<ServeArgs> for Settings {
             origin_timeout: args.origin_timeout,
             acquire_timeout: args.acquire_timeout,
             protection: if args.no_protection { Protection::Off } else { Protection::On },
+            capacity: args.capacity,
+            sharing: if args.shared { Sharing::InMemory } else { Sharing::None },
+            trouble: Trouble {
+                after: args.trouble.trouble_after,
+                slow_origin: args.trouble.slow_origin,
+                failing_origin: args.trouble.failing_origin,
+                shared: args.trouble.failing_shared,
+            },
         }
     }
 }

@@ -7,6 +7,8 @@
 //! | [`db`] | the `SQLite` file and its pool of connections |
 //! | [`http`] | routes and status codes |
 //! | [`stats`] | the shop's own counts |
+//! | [`telemetry`] | metrics for Prometheus and OpenTelemetry: the other part to copy |
+//! | [`trouble`] | what goes wrong on purpose |
 //! | [`settings`], [`server`] | from settings to a running shop and its orderly end |
 //! | [`cli`] | the command line |
 //! | [`load`] | the load generator, which knows the shop by HTTP only |
@@ -20,6 +22,8 @@ pub mod product;
 pub mod server;
 pub mod settings;
 pub mod stats;
+pub mod telemetry;
+pub mod trouble;
 
 pub use server::{Shop, StartError};
-pub use settings::{Protection, Settings};
+pub use settings::{Protection, Settings, Sharing};

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use shop::cli::{Args, Command, ServeArgs};
 use shop::load::{self, Plan, Verdict};
+use shop::telemetry::Telemetry;
 use shop::{Protection, Shop};
 use tokio::runtime::Builder;
 
@@ -24,29 +25,36 @@ fn main() -> ExitCode {
 type Ended = Result<ExitCode, Box<dyn std::error::Error>>;
 
 fn serve(args: ServeArgs) -> Ended {
+    let telemetry = args.telemetry();
     let settings = args.into();
     let runtime = Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let told_to_end = stop_signal()?;
-        let protection = settings_line(&settings);
-        let shop = Shop::bind(settings).await?;
-        let address = shop.address()?;
-        // The feed has a thread of its own and a dashboard may be refused it: the shop sells all the same.
-        let feed = herdcache::Feed::builder("shop").version(env!("CARGO_PKG_VERSION")).start();
-        let mut out = io::stdout().lock();
-        writeln!(out, "shop: listening on http://{address} ({protection})")?;
-        match feed.as_ref().map(herdcache::Feed::address) {
-            Ok(Some(address)) => writeln!(out, "shop: live feed at {address}")?,
-            Ok(None) => writeln!(out, "shop: the live feed is off")?,
-            Err(error) => writeln!(out, "shop: no live feed: {error}")?,
-        }
-        out.flush()?;
-        drop(out);
-        shop.run(told_to_end).await?;
-        // The feed goes last, so that a dashboard sees how the shop ended.
-        drop(feed);
-        Ok(ExitCode::SUCCESS)
-    })
+    // Signals have to be registered within the runtime; everything else that starts here has threads of its own.
+    let told_to_end = runtime.block_on(async { stop_signal() })?;
+    let protection = settings_line(&settings);
+    let shop = runtime.block_on(Shop::bind(settings))?;
+    let telemetry = Telemetry::start(&shop, &telemetry)?;
+    // The feed has a thread of its own and a dashboard may be refused it: the shop sells all the same.
+    let feed = herdcache::Feed::builder("shop").version(env!("CARGO_PKG_VERSION")).start();
+    let mut out = io::stdout().lock();
+    writeln!(out, "shop: listening on http://{} ({protection})", shop.address()?)?;
+    match feed.as_ref().map(herdcache::Feed::address) {
+        Ok(Some(address)) => writeln!(out, "shop: live feed at {address}")?,
+        Ok(None) => writeln!(out, "shop: the live feed is off")?,
+        Err(error) => writeln!(out, "shop: no live feed: {error}")?,
+    }
+    if let Some(address) = telemetry.as_ref().and_then(Telemetry::page) {
+        writeln!(out, "shop: metrics at http://{address}/metrics")?;
+    }
+    out.flush()?;
+    drop(out);
+    let ended = runtime.block_on(shop.run(told_to_end));
+    // Readers go last, so that they see how the shop ended.
+    drop(feed);
+    if let Some(telemetry) = telemetry {
+        telemetry.shutdown();
+    }
+    ended?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn settings_line(settings: &shop::Settings) -> String {

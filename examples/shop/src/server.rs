@@ -7,14 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::serve::ListenerExt;
+use herdcache::MemoryTier;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use crate::catalog::{self, Products};
 use crate::db::{self, OpenError, OpenOptions, Pool};
 use crate::http::{App, router};
-use crate::settings::Settings;
+use crate::settings::{Settings, Sharing};
 use crate::stats::{Stats, StatsPage};
+use crate::trouble::Making;
 
 /// How long requests in progress may take after the shop was told to stop.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -78,6 +80,8 @@ pub enum StartError {
 pub struct Shop {
     listener: TcpListener,
     app: App,
+    /// Kept for as long as the shop runs.
+    trouble: Option<Making>,
 }
 
 impl Shop {
@@ -94,11 +98,13 @@ impl Shop {
         check(&settings)?;
         let stats = Arc::new(Stats::default());
         let pool = open_pool(&settings, Arc::clone(&stats)).await?;
-        let products = catalog::build(&settings, &pool)?;
+        let tier = (settings.sharing == Sharing::InMemory).then(MemoryTier::new);
+        let products = catalog::build(&settings, &pool, tier.as_ref())?;
+        let trouble = tier.and_then(|tier| settings.trouble.make_for(tier));
         let addr = settings.addr;
         let listener = TcpListener::bind(addr).await.map_err(|source| StartError::Listen { addr, source })?;
         let app = App { products, pool, stats, acquire_timeout: settings.acquire_timeout };
-        Ok(Self { listener, app })
+        Ok(Self { listener, app, trouble })
     }
 
     /// Where it listens.
@@ -113,6 +119,11 @@ impl Shop {
     /// The cache, to look at it from outside.
     pub fn products(&self) -> Products {
         self.app.products.clone()
+    }
+
+    /// The database's connections, to look at them from outside.
+    pub fn pool(&self) -> &Pool {
+        &self.app.pool
     }
 
     /// The shop's own counts, as `/stats` gives them.
@@ -162,6 +173,7 @@ impl Shop {
             () = drained => {}
         }
         products.shutdown(LOADS_END).await;
+        drop(self.trouble);
         Ok(())
     }
 }

@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::trouble::Trouble;
+
 /// Connections that are left to queries which do not pass the cache.
 const SPARE_CONNECTIONS: usize = 2;
 
@@ -15,6 +17,16 @@ pub enum Protection {
     On,
     /// Bare cache-aside: the cache only observes.
     Off,
+}
+
+/// Whether processes share what they load.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sharing {
+    /// Each process loads for itself.
+    #[default]
+    None,
+    /// Through a shared tier with a lease, which lives in this process: for looking at it, not for sharing.
+    InMemory,
 }
 
 /// Settings of one shop.
@@ -44,6 +56,12 @@ pub struct Settings {
     pub acquire_timeout: Duration,
     /// Whether the cache protects the database.
     pub protection: Protection,
+    /// Most products in the cache.
+    pub capacity: u64,
+    /// Whether there is a shared tier.
+    pub sharing: Sharing,
+    /// What goes wrong on purpose.
+    pub trouble: Trouble,
 }
 
 impl Default for Settings {
@@ -61,6 +79,9 @@ impl Default for Settings {
             origin_timeout: Duration::from_secs(5),
             acquire_timeout: Duration::from_secs(1),
             protection: Protection::On,
+            capacity: 100_000,
+            sharing: Sharing::None,
+            trouble: Trouble::default(),
         }
     }
 }

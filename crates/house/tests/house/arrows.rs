@@ -19,7 +19,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("herdcache-otel", &["herdcache", "herdfeed"]),
     ("herdlab", &["herdcache", "herdfeed", "herdcache-redis"]),
     ("herdtop", &["herdfeed", "herdcache", "herdlab"]),
-    ("shop", &["herdcache", "herdfeed", "herdcache-redis", "herdcache-otel"]),
+    ("shop", &["herdcache", "herdfeed", "herdcache-redis", "herdcache-otel", "dashboards"]),
+    ("dashboards", &["herdfeed", "herdcache-otel"]),
     ("house", &["herdfeed"]),
 ];
 

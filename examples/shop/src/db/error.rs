@@ -22,6 +22,25 @@ pub enum DbError {
     /// The thread that ran the query ended without an answer.
     #[error("the query's thread ended early")]
     Thread,
+    /// It was told to fail.
+    #[error("failed on purpose (--failing-origin)")]
+    OnPurpose,
+}
+
+impl DbError {
+    /// Every class of errors, as metrics name them.
+    pub const CLASSES: &[&str] = &["no_connection", "interrupted", "sqlite", "thread", "on_purpose"];
+
+    /// Which class it is of.
+    pub fn class(&self) -> &'static str {
+        match self {
+            Self::NoConnection { .. } => "no_connection",
+            Self::Interrupted => "interrupted",
+            Self::Sqlite(_) => "sqlite",
+            Self::Thread => "thread",
+            Self::OnPurpose => "on_purpose",
+        }
+    }
 }
 
 impl From<rusqlite::Error> for DbError {

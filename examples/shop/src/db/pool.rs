@@ -132,6 +132,12 @@ impl Pool {
         }
     }
 
+    /// The figures now, for whoever must not keep the connections open; `None` once the pool is gone.
+    pub fn watch(&self) -> impl Fn() -> Option<PoolFigures> + Send + Sync + use<> {
+        let shared = Arc::downgrade(&self.shared);
+        move || Some(Self { shared: shared.upgrade()? }.figures())
+    }
+
     /// Products in the database, bundles included, counted at the start.
     pub fn products(&self) -> u32 {
         self.shared.products

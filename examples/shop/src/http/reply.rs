@@ -52,7 +52,7 @@ impl Refusal {
             DbError::NoConnection { limit } => {
                 Self::Busy { why: format!("no database connection became free within {limit:?}"), seconds: 1 }
             }
-            DbError::Interrupted | DbError::Sqlite(_) | DbError::Thread => {
+            DbError::Interrupted | DbError::Sqlite(_) | DbError::Thread | DbError::OnPurpose => {
                 Self::NoAnswer("the database did not answer")
             }
         }

@@ -9,3 +9,4 @@ mod limits;
 #[cfg(unix)]
 mod process;
 mod support;
+mod trouble;
