@@ -132,6 +132,7 @@ fn cache(spec: &CacheSpec, settings: &Settings, gate: &Gate, source: &Arc<Source
         ttl = ttl.stale_if_error_for(bound.0);
     }
     let mut cache = Cache::builder("rows", ttl, gate)
+        .steady()
         .jitter(settings.jitter)
         .early_refresh(settings.beta)
         .origin_timeout(settings.origin_timeout)
