@@ -20,11 +20,11 @@ use crate::quantiles::Quantiles;
 
 pub use check::{Check, Ledger};
 pub use machine::Machine;
-pub use scene::{BystanderFacts, EarlyFacts, Peaks, Scene, Second, WarmUpFacts};
+pub use scene::{BystanderFacts, EarlyFacts, Peaks, Scene, Second, SizeFacts, StoreFacts, SweepFacts, WarmUpFacts};
 pub use stamp::utc;
 
 /// Version of the document's format; a higher one only adds until the first number changes.
-pub const VERSION: &str = "1.0";
+pub const VERSION: &str = "1.1";
 
 /// What one command of the lab prints.
 #[derive(Clone, Debug, Serialize)]

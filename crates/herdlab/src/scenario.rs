@@ -9,19 +9,24 @@ mod builtin;
 mod check;
 mod error;
 mod happens;
+mod keys;
+mod refresher;
 mod settings;
+mod shared;
 mod time;
 mod traffic;
 
 use serde::Deserialize;
 
-use crate::arrivals::{HotShare, KeyChoice, Zipf};
+use crate::arrivals::Zipf;
 use crate::policy::Policy;
 pub use builtin::{builtin, builtins};
 pub use check::{Bound, CheckSpec, Oracle};
 pub use error::ScenarioError;
 pub use happens::{Act, Bystander, Deed, RefresherSpec, Trouble, WarmUpSpec};
+pub use keys::{Absent, Hot, KeyForm, Keys, Sweep, Warm};
 pub use settings::{CacheSpec, GateSpec, ModelSpec, OriginSpec};
+pub use shared::{SharedSpec, StoreTrouble};
 pub use time::Time;
 pub use traffic::{PacingSpec, Traffic};
 
@@ -52,6 +57,10 @@ pub struct Scenario {
     pub gate: GateSpec,
     /// The database.
     pub origin: OriginSpec,
+    /// A store that processes share, between the cache and the database.
+    pub shared: Option<SharedSpec>,
+    /// Requests for the same keys before caches of several sizes.
+    pub sweep: Option<Sweep>,
     /// What the policy `refresher` does here, where it is not the usual.
     #[serde(default)]
     pub refresher: RefresherSpec,
@@ -68,74 +77,6 @@ pub struct Scenario {
     /// What must come out.
     #[serde(default)]
     pub check: Vec<CheckSpec>,
-}
-
-/// What is asked for.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Keys {
-    /// Keys that exist: 0 up to this.
-    pub count: u64,
-    /// Exponent of Zipf's law over them; 0 asks for all alike.
-    #[serde(default)]
-    pub zipf: f64,
-    /// Keys that get a part of all requests beside that law.
-    #[serde(default)]
-    pub hot: Vec<Hot>,
-    /// Requests for keys that do not exist.
-    #[serde(default)]
-    pub absent: Option<Absent>,
-    /// Part of all requests that asks for keys that nobody has asked for before.
-    #[serde(default)]
-    pub new_share: f64,
-    /// What is in the cache at the start.
-    #[serde(default)]
-    pub warm: Warm,
-}
-
-/// A key with its part of all requests.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Hot {
-    /// The key.
-    pub key: u64,
-    /// Its part of all requests, 0 to 1.
-    pub share: f64,
-    /// When it becomes hot; from the start if left out.
-    #[serde(default)]
-    pub from: Time,
-}
-
-/// Requests for what does not exist.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Absent {
-    /// How many such keys there are.
-    pub count: u64,
-    /// Their part of all requests, 0 to 1.
-    pub share: f64,
-}
-
-/// What is in the cache at the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Warm {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// Every key, written just now.
-    Together,
-    /// Every key, each of another age.
-    Spread,
-}
-
-impl Keys {
-    /// The law that keys are drawn by, without those that become hot later.
-    pub fn choice(&self) -> KeyChoice {
-        let law = KeyChoice::zipf(self.count, self.zipf);
-        let hot = self.hot.iter().filter(|hot| hot.from == Time::default());
-        hot.fold(law, |law, hot| law.with_hot(HotShare { key: hot.key, share: hot.share }))
-    }
 }
 
 impl Scenario {

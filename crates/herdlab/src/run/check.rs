@@ -125,11 +125,7 @@ impl Ledger<'_> {
     pub fn l7(&self, queue_peak: u64, waiters_peak: u64, max_waiters: u64) -> Vec<Check> {
         vec![
             // Absences have a room of their own, on top of the values'.
-            Check::at_most(
-                "L7 values",
-                self.cache.capacity,
-                self.cache.entries.saturating_sub(self.cache.negatives),
-            ),
+            Check::at_most("L7 values", self.cache.capacity, self.cache.entries.saturating_sub(self.cache.negatives)),
             Check::at_most("L7 absences", self.cache.negative_capacity, self.cache.negatives),
             Check::at_most("L7 most loads queued", self.gate.queue, queue_peak),
             Check::at_most("L7 most waiters of one flight", max_waiters, waiters_peak),

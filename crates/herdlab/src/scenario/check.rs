@@ -77,6 +77,47 @@ pub enum Oracle {
         /// How far the mean may lie from it.
         sigmas: f64,
     },
+    /// The same in the median.
+    LeadMedian {
+        /// How far the median may lie from it.
+        sigmas: f64,
+    },
+    /// Refreshes ahead of expiry for each expiry that one of them began: 1, since one refresh of a key runs at a time.
+    EarlyStarts,
+    /// Expiries that a refresh began ahead of, over the whole run.
+    EarlyCycles {
+        /// How far the count may lie from it, beside the one at each end.
+        sigmas: f64,
+    },
+    /// Loads within a part of the run when nobody coalesces, over all keys: each herd 1 + λL. With the policy `refresher`,
+    /// those on its list are loaded by its rounds while it runs.
+    Herds {
+        /// From then on.
+        from: Time,
+        /// Until then.
+        until: Time,
+        /// How far outside the count may lie.
+        sigmas: f64,
+    },
+    /// Keys that are asked for within the second after all of them have expired together.
+    Together {
+        /// How far the count may lie from it.
+        sigmas: f64,
+    },
+    /// Hit ratio of an exact LRU.
+    Lru {
+        /// How many keys it keeps.
+        entries: u64,
+        /// How far it may lie from it, as a part.
+        within: f64,
+    },
+    /// The most that a cache of a size can answer: what is asked for most is always there.
+    MostPopular {
+        /// How many keys it keeps.
+        entries: u64,
+        /// How far above it the ratio may lie.
+        sigmas: f64,
+    },
     /// Attempts at a key whose loads fail at once, for so long: cooling doubles from its base to its cap.
     Cooling {
         /// How long loads fail.
