@@ -58,7 +58,7 @@ pub enum PlayError {
 impl fmt::Display for PlayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Config(error) => write!(f, "the scenario's settings cannot work: {error}"),
+            Self::Config(error) => write!(f, "its settings cannot work: {error}"),
             Self::Runtime(error) => write!(f, "no runtime for the scenario: {error}"),
             Self::Record(error) => write!(f, "{error}"),
             Self::Panicked => f.write_str("the run ended with a panic, told above"),

@@ -15,11 +15,11 @@ mod settings;
 mod shared;
 mod time;
 mod traffic;
+mod validate;
 
 use serde::Deserialize;
 
 use crate::arrivals::Zipf;
-use crate::policy::Policy;
 pub use builtin::{builtin, builtins};
 pub use check::{Bound, CheckSpec, Oracle};
 pub use error::ScenarioError;
@@ -89,7 +89,7 @@ impl Scenario {
         if scenario.name.is_empty() {
             name.clone_into(&mut scenario.name);
         }
-        scenario.validate()?;
+        scenario.validate().map_err(|(field, why)| ScenarioError::field(&scenario.name, &field, &why))?;
         Ok(scenario)
     }
 
@@ -100,40 +100,6 @@ impl Scenario {
             Some(hot) => hot.share,
             None => (1.0 - others) * Zipf::new(self.keys.count, self.keys.zipf).probability(0),
         }
-    }
-
-    fn validate(&self) -> Result<(), ScenarioError> {
-        let wrong = |field: &str, why: &str| Err(ScenarioError::field(&self.name, field, why));
-        let part = |share: f64| (0.0..=1.0).contains(&share);
-        if let Err((field, why)) = self.traffic.validate() {
-            return wrong(field, why);
-        }
-        if self.keys.count == 0 {
-            return wrong("keys.count", "must be at least 1");
-        }
-        let others = self.keys.absent.map(|absent| absent.share).into_iter().chain([self.keys.new_share]);
-        let shares = self.keys.hot.iter().map(|hot| hot.share).chain(others);
-        if !shares.clone().all(part) || shares.sum::<f64>() > 1.0 {
-            return wrong("keys", "shares of hot, absent and new keys must be parts of 1 and not more than 1 together");
-        }
-        if self.policies.is_empty() {
-            return wrong("policies", "must name at least one policy");
-        }
-        let named =
-            self.policies.iter().chain(&self.without).chain(self.check.iter().flat_map(|check| &check.policies));
-        for name in named {
-            name.parse::<Policy>()
-                .map_err(|error| ScenarioError::field(&self.name, "policies:", &error.to_string()))?;
-        }
-        if self.origin.model == ModelSpec::ProcessorSharing && !self.origin.capacity.is_some_and(|c| c > 0.0) {
-            return wrong("origin.capacity", "must be above 0 with processor_sharing");
-        }
-        for trouble in &self.trouble {
-            if trouble.from >= trouble.until || !part(trouble.fail) || trouble.slow < 1.0 {
-                return wrong("trouble", "needs from before until, fail from 0 to 1, and slow of at least 1");
-            }
-        }
-        Ok(())
     }
 }
 

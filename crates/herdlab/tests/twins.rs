@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use herdlab::play::play;
 use herdlab::run::{Check, Run};
-use herdlab::scenario::{KeyForm, PacingSpec, Scenario, StoreTrouble, Time, Trouble, builtin};
+use herdlab::scenario::{Deed, KeyForm, PacingSpec, Scenario, StoreTrouble, Time, Trouble, builtin, builtins};
 
 fn seconds(seconds: f64) -> Time {
     Time(Duration::from_secs_f64(seconds))
@@ -124,4 +124,93 @@ fn calls_are_put_into_the_phase_in_which_they_began() {
     scenario.trouble = vec![at(1.5, 1.7), at(2.2, 2.5)];
     let calls: Vec<_> = run(&scenario, "none").figures.phases.iter().map(|phase| phase.origin_calls).collect();
     assert_eq!(calls, [14, 10, 15], "what begins at a boundary belongs to what begins there");
+}
+
+/// A scenario without a countermeasure to switch off, with something changed that its checks must not bear.
+struct Twin {
+    name: &'static str,
+    policy: &'static str,
+    /// What is wrong with it.
+    change: fn(&mut Scenario),
+    /// The figures of which a check must fail.
+    fails: &'static [&'static str],
+}
+
+const TWINS: &[Twin] = &[
+    Twin {
+        name: "hit-ratio-99",
+        policy: "none",
+        change: |twin| twin.keys.new_share = 0.011,
+        fails: &["origin_calls_per_s"],
+    },
+    Twin {
+        name: "hit-ratio-90",
+        policy: "none",
+        change: |twin| twin.keys.new_share = 0.09,
+        fails: &["origin_calls_per_s"],
+    },
+    Twin {
+        name: "hit-ratio-0",
+        policy: "none",
+        change: |twin| twin.keys.new_share = 0.98,
+        fails: &["origin_calls_per_s"],
+    },
+    Twin {
+        name: "cold-start",
+        policy: "all",
+        change: |twin| (twin.gate.permits, twin.gate.warm_up_permits) = (Some(6), Some(5)),
+        fails: &["warm_up.duration_ms", "success_ratio", "latency_ms.p99"],
+    },
+    // The application writes and forgets its cache.
+    Twin {
+        name: "invalidate-in-flight",
+        policy: "all",
+        change: |twin| twin.act.iter_mut().for_each(|act| act.what = Deed::WriteUnseen),
+        fails: &["L5", "outdated_answers", "discards.invalidated"],
+    },
+    Twin {
+        name: "penetration",
+        policy: "all",
+        change: |twin| (twin.cache.capacity, twin.gate.permits, twin.gate.queue) = (Some(500), Some(4), Some(1)),
+        fails: &["misses.evicted", "success_ratio"],
+    },
+    Twin {
+        name: "new-hot-key",
+        policy: "all",
+        change: |twin| twin.cache.fresh_for = seconds(1.0),
+        fails: &["hot_loads"],
+    },
+    Twin {
+        name: "eviction-not-expiry",
+        policy: "all",
+        change: |twin| (twin.cache.fresh_for, twin.cache.capacity) = (seconds(20.0), Some(4_000)),
+        fails: &["misses.expired", "misses.evicted"],
+    },
+];
+
+/// All of them take minutes without optimisation: `HERDLAB_ALL=1 cargo test --release -p herdlab --test twins`.
+#[test]
+fn what_a_scenario_is_there_to_find_is_found() {
+    let all = std::env::var_os("HERDLAB_ALL").is_some();
+    for twin in TWINS.iter().filter(|twin| all || ["cold-start", "invalidate-in-flight"].contains(&twin.name)) {
+        let mut scenario = builtin(twin.name).unwrap().unwrap();
+        (twin.change)(&mut scenario);
+        let run = run(&scenario, twin.policy);
+        for figure in twin.fails {
+            let (passed, failed) = checks(&run, figure);
+            assert!(!failed.is_empty(), "{}: {figure} bears it: {passed:?}", twin.name);
+        }
+    }
+}
+
+/// No scenario is without: it names a policy that must fail, or has a twin here.
+#[test]
+fn every_scenario_is_shown_to_fail() {
+    let here = ["tenants", "hit-ratio", "five-hours"];
+    for scenario in builtins().unwrap() {
+        let has = scenario.without.is_some()
+            || TWINS.iter().any(|twin| twin.name == scenario.name)
+            || here.contains(&scenario.name.as_str());
+        assert!(has, "{} names no policy under which it fails, and has no twin", scenario.name);
+    }
 }

@@ -77,7 +77,7 @@ enum Old<'a, V: Send + Sync + 'static> {
 }
 
 impl<V: Send + Sync + 'static> Old<'_, V> {
-    fn is_still(self, there: Option<&Stored<V>>) -> bool {
+    fn allows(self, there: Option<&Stored<V>>) -> bool {
         match (self, there) {
             (Self::Any, _) | (Self::OnlyOrNone(_), None) => true,
             (Self::Only(_), None) => false,
@@ -203,7 +203,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             // L5: the key may have been changed since the caller looked: what is there now is the previous value, and a
             // claim on another one starts nothing.
             let there = self.store.get(key);
-            let same = old.is_still(there.as_ref());
+            let same = old.allows(there.as_ref());
             flight.set_previous(there);
             let free = same && !self.is_closed() && shard.current(hash, key).is_none() && !shard.must_hold(hash, key);
             if free {

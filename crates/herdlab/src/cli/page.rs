@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::batch::{self, Job};
-use super::{Common, FAILED, Stopped, print, write};
+use super::output::Output;
+use super::{Common, FAILED, Stopped, print};
 use crate::page::{Page, Template};
 
 /// Plays what the page tells of, and writes it with its pictures; or compares them with `check`.
@@ -18,7 +19,7 @@ pub(super) fn make(path: &Path, common: &Common, check: bool) -> Result<u8, Stop
         .iter()
         .map(|one| Job { scenario: &one.scenario, policy: one.policy.clone(), seed: common.seed })
         .collect();
-    let runs = batch::play_all(&jobs, common.jobs).map_err(|error| Stopped::failed(&error))?;
+    let runs = batch::play_all(&jobs, common.jobs)?;
     let page = template.render(&runs, name).map_err(|error| Stopped::failed(&error))?;
     let files = files(path, &folder, page);
     if check {
@@ -26,7 +27,7 @@ pub(super) fn make(path: &Path, common: &Common, check: bool) -> Result<u8, Stop
     }
     fs::create_dir_all(&folder).map_err(|error| Stopped::failed(&format!("{}: {error}", folder.display())))?;
     for (path, text) in &files {
-        write(path, text)?;
+        Output::open(path)?.write(text)?;
     }
     Ok(0)
 }

@@ -36,13 +36,17 @@ async fn suffer(trouble: Trouble, stage: Arc<Stage>) {
             faults.set_fail_ratio(fail);
         }
     };
-    set(trouble.slow, trouble.fail);
+    if trouble.touches_origin() {
+        set(trouble.slow, trouble.fail);
+    }
     let store = trouble.store.zip(stage.store.as_ref());
     if let Some((what, store)) = store {
         store.suffer(what);
     }
     tokio::time::sleep_until(start + trouble.until.0).await;
-    set(1.0, 0.0);
+    if trouble.touches_origin() {
+        set(1.0, 0.0);
+    }
     if let Some((_, store)) = store {
         store.heal();
     }
@@ -66,6 +70,10 @@ async fn deed(act: Act, stage: &Stage) {
         Deed::Write => {
             source.write(act.key);
             cache.invalidate(&key).await;
+            source.invalidated(act.key);
+        }
+        Deed::WriteUnseen => {
+            source.write(act.key);
             source.invalidated(act.key);
         }
         Deed::Invalidate => {

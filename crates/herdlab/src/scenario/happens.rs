@@ -79,6 +79,8 @@ pub struct Act {
 pub enum Deed {
     /// Writes a new version to the database, then invalidates the key.
     Write,
+    /// A mistake: writes a new version to the database, and forgets the cache.
+    WriteUnseen,
     /// Invalidates the key.
     Invalidate,
     /// Marks the key stale.

@@ -74,6 +74,21 @@ impl Traffic {
 
     /// The field that cannot be, and why.
     pub(super) fn validate(&self) -> Result<(), (&'static str, &'static str)> {
+        if self.length.seconds() < 0.001 {
+            return Err(("traffic.length", "must be at least 1ms"));
+        }
+        if self.after >= self.length {
+            return Err(("traffic.after", "must be before traffic.length, which counts from the start of the run"));
+        }
+        if self.most_in_flight == 0 {
+            return Err(("traffic.most_in_flight", "must be at least 1"));
+        }
+        if self.wait_timeout.is_some_and(|limit| limit.seconds() < 0.001) {
+            return Err((
+                "traffic.wait_timeout",
+                "must be at least 1ms; left out, callers wait for the flight's deadline",
+            ));
+        }
         if self.pacing.open().is_some() {
             if !(self.per_second > 0.0 && self.per_second <= 1e6) {
                 return Err(("traffic.per_second", "must be above 0 and at most 1,000,000"));
