@@ -4,6 +4,7 @@
 
 mod batch;
 mod compare;
+mod interrupt;
 mod output;
 mod page;
 mod text;
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::html;
-use crate::play::play_recorded;
+use crate::play::{PlayError, play_recorded};
 use crate::policy::Policy;
 use crate::run::{Document, Run};
 use crate::scenario::{Scenario, builtin, builtins};
@@ -117,7 +118,9 @@ impl Stopped {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let command = Cli::parse().command;
+    interrupt::watch();
+    let done = match command {
         Command::List => list(),
         Command::Run(args) => run(&args),
         Command::Compare(args) => compare(&args),
@@ -169,7 +172,10 @@ fn run(args: &RunArgs) -> Result<u8, Stopped> {
 
 /// Plays one job and records its feed.
 fn recorded(job: &Job<'_>, output: &Output) -> Result<Run, Stopped> {
-    play_recorded(job.scenario, &job.policy, job.seed, output.writer()?).map_err(|error| job.stopped(&error))
+    play_recorded(job.scenario, &job.policy, job.seed, output.writer()?).map_err(|error| match error {
+        PlayError::Record(error) => Stopped::failed(&format!("{}: {error}", output.path().display())),
+        error => job.stopped(&error),
+    })
 }
 
 /// The files that were asked for.

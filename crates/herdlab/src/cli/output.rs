@@ -8,6 +8,8 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use parking_lot::Mutex;
+
 use super::{Stopped, print};
 
 /// A place to be written to.
@@ -29,10 +31,34 @@ struct Part {
     place: PathBuf,
 }
 
+/// Every file beside its place, for who ends the program in another way than by dropping them.
+static PARTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+impl Part {
+    fn new(place: PathBuf) -> io::Result<(File, Self)> {
+        let name = place.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
+        let name = place.with_file_name(format!(".{}.{}.part", name.to_string_lossy(), std::process::id()));
+        let file = File::create(&name)?;
+        PARTS.lock().push(name.clone());
+        Ok((file, Self { name, place }))
+    }
+
+    /// Into its place.
+    fn moved(self) -> io::Result<()> {
+        fs::rename(&self.name, &self.place)
+    }
+}
+
 impl Drop for Part {
     fn drop(&mut self) {
+        PARTS.lock().retain(|name| *name != self.name);
         let _ = fs::remove_file(&self.name);
     }
+}
+
+/// Removes what is not in its place yet.
+pub(super) fn remove_parts() {
+    PARTS.lock().iter().for_each(|name| _ = fs::remove_file(name));
 }
 
 /// What went wrong with a path.
@@ -57,6 +83,11 @@ impl Output {
         self.done()
     }
 
+    /// Where it will be.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Something to write to bit by bit, before [`Output::done`].
     pub(super) fn writer(&self) -> Result<Box<dyn Write + Send>, Stopped> {
         match &self.to {
@@ -71,7 +102,7 @@ impl Output {
     /// All has been written.
     pub(super) fn done(self) -> Result<(), Stopped> {
         let To::File(_, Some(part)) = self.to else { return Ok(()) };
-        fs::rename(&part.name, &part.place).map_err(|error| failed(&self.path, &error))
+        part.moved().map_err(|error| failed(&self.path, &error))
     }
 }
 
@@ -87,10 +118,8 @@ fn open(path: &Path) -> io::Result<To> {
 }
 
 fn open_beside(place: PathBuf) -> io::Result<To> {
-    let name = place.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
-    let name = place.with_file_name(format!(".{}.{}.part", name.to_string_lossy(), std::process::id()));
-    let file = File::create(&name)?;
-    Ok(To::File(file, Some(Part { name, place })))
+    let (file, part) = Part::new(place)?;
+    Ok(To::File(file, Some(part)))
 }
 
 #[cfg(test)]
