@@ -24,6 +24,7 @@ pub(super) fn told(
     got: &Got<u64, DbError>,
 ) {
     let mut world = world.lock();
+    let due = world.still(due, key);
     let outcome = match got {
         Ok(Some(answer)) => {
             world.reached.answers += 1;

@@ -37,6 +37,8 @@ pub(super) struct World {
     all: [u64; KEYS],
     /// When the tier last forgot tombstones or counters.
     forgot: Option<Instant>,
+    /// Each time it did: for each key what the oldest load had read that nothing could refuse any more.
+    let_through: Vec<[Option<u64>; KEYS]>,
     /// Whether an answer of the tier was ever late, so that copies may look younger than they are.
     pub(super) was_slow: bool,
     pub(super) asked: [u64; PROCESSES],
@@ -68,6 +70,8 @@ struct Insert {
 pub(super) struct Due {
     pub(super) own: u64,
     pub(super) all: u64,
+    /// How often the tier had forgotten by then.
+    forgot: usize,
 }
 
 /// A value of this key with this number.
@@ -95,6 +99,7 @@ impl World {
             own: [[0; KEYS]; PROCESSES],
             all: [0; KEYS],
             forgot: None,
+            let_through: Vec::new(),
             was_slow: false,
             asked: [0; PROCESSES],
             outcomes: std::array::from_fn(|_| Tally::default()),
@@ -158,8 +163,10 @@ impl World {
     pub(super) fn forgets(&mut self) {
         let now = Instant::now();
         self.forgot = Some(now);
+        let old = std::array::from_fn(|key| self.loads_out(key, now));
+        self.let_through.push(old);
         for key in 0..KEYS {
-            if let Some(old) = self.loads_out(key, now) {
+            if let Some(old) = old[key] {
                 self.all[key] = self.all[key].min(old);
                 self.own.iter_mut().for_each(|own| own[key] = own[key].min(old));
             }
@@ -167,7 +174,14 @@ impl World {
     }
 
     pub(super) fn due(&self, process: usize, key: usize) -> Due {
-        Due { own: self.own[process][key], all: self.all[key] }
+        Due { own: self.own[process][key], all: self.all[key], forgot: self.let_through.len() }
+    }
+
+    /// What is left of what was due to a caller: the tier may have forgotten since it asked, and have been read after that.
+    pub(super) fn still(&self, due: Due, key: usize) -> Due {
+        let since = self.let_through[due.forgot..].iter().filter_map(|old| old[key]);
+        let old = since.min().unwrap_or(u64::MAX);
+        Due { own: due.own.min(old), all: due.all.min(old), ..due }
     }
 
     /// How old a value is at least.
