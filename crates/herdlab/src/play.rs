@@ -175,7 +175,7 @@ async fn ask(scenario: &Scenario, stage: &Arc<Stage>, witness: &Arc<Witness>, ac
     let patience = stage.settings.flight_deadline + Duration::from_secs(1);
     let (account, reader) = (account.clone(), reader(stage, witness));
     let (after, length) = (traffic.after.0, traffic.length.0);
-    if let Some(pacing) = traffic.pacing.open() {
+    if let Some(pacing) = traffic.open() {
         let arrivals = Mix::new(pacing, traffic, keys, seed);
         let plan = Plan { arrivals, length: Some(length), most_in_flight: traffic.most_in_flight, patience };
         drive(plan, account, Stop::default(), reader).await;

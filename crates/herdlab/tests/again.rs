@@ -11,9 +11,11 @@ use serde_json::Value;
 
 /// Keys that have no room: which of them stay is the store's upkeep and the keys' hashes.
 const CROWDED: &str = r#"
-about = "200 keys, room for 50"
+about = "200 keys, room for 50, and a shared store that hangs for a while"
 policies = ["none", "all"]
 [traffic]
+pacing = "bursts"
+burst = 4
 per_second = 200
 length = "9s"
 [keys]
@@ -29,6 +31,13 @@ negative_ttl = "1s"
 model = "log_normal"
 sigma = 0.5
 latency = "5ms"
+[shared]
+lease = true
+latency = "1ms"
+[[trouble]]
+from = "4s"
+until = "6s"
+store = "hung"
 "#;
 
 /// Everything that is left to chance beside that: failures, cooling, refresh-ahead, jitter, a queue, users who wait.

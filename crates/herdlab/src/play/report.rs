@@ -42,8 +42,8 @@ fn setup(scenario: &Scenario, policy: &Policy, seed: u64, played: &Played, cache
         data_bytes: scenario.origin.value_bytes * scenario.keys.count,
         capacity: cache.capacity,
         rate_per_s: traffic.open_rate(),
-        users: traffic.pacing.open().is_none().then_some(traffic.users),
-        think_ms: traffic.pacing.open().is_none().then_some(ms(traffic.think.0)),
+        users: traffic.open().is_none().then_some(traffic.users),
+        think_ms: traffic.open().is_none().then_some(ms(traffic.think.0)),
         ttl_ms: TtlMs {
             fresh: whole_ms(spec.fresh_for.0),
             stale: whole_ms(spec.stale_for.0),

@@ -61,6 +61,8 @@ const WRONG: &[(&str, &str, &str)] = &[
     ("per_second = 10", "pacing = \"closed\"\nusers = 5", "traffic.think"),
     ("per_second = 10", "per_second = 10\npacing = \"closed\"\nusers = 5\nthink = \"1s\"", "traffic.per_second"),
     ("per_second = 10", "per_second = 10\nusers = 5", "traffic.users"),
+    ("per_second = 10", "per_second = 10\nburst = 5", "traffic.burst"),
+    ("per_second = 10", "per_second = 10\npacing = \"bursts\"", "traffic.burst"),
     ("per_second = 10", "per_second = 10\nmost_in_flight = 0", "traffic.most_in_flight"),
     ("per_second = 10", "per_second = 10\nwait_timeout = \"0s\"", "traffic.wait_timeout"),
     ("per_second = 10", "per_second = 10\nafter = \"1s\"", "traffic.after"),
@@ -134,6 +136,11 @@ fn a_check_that_could_not_be_made_or_could_not_fail_is_refused() {
         Scenario::parse("mine", &text).map(drop).map_err(|error| error.to_string())
     };
     assert_eq!(with("policies = [\"none\"]\nequals = 10"), Ok(()));
+    let bursts = LEAST.replace("per_second = 10", "per_second = 10\npacing = \"bursts\"\nburst = 5");
+    let law =
+        "[[check]]\nfigure = \"requests\"\npolicies = [\"none\"]\noracle = { law = \"duplicates\", sigmas = 4 }\n";
+    let error = Scenario::parse("mine", &format!("{bursts}{law}")).unwrap_err().to_string();
+    assert!(error.contains("check[0].oracle supposes readers who come one by one"), "{error}");
     for (check, why) in [
         ("policies = [\"none\"]", "exactly one of equals"),
         ("policies = [\"none\"]\nequals = 1\nat_most = 2", "exactly one of equals"),

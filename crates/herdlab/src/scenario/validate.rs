@@ -2,7 +2,7 @@
 //!
 //! What the engine refuses by itself (a jitter of 5, no permits) is left to it: its errors say as much.
 
-use super::{Act, Keys, ModelSpec, OriginSpec, Scenario, Sweep, Trouble};
+use super::{Act, Bound, Keys, ModelSpec, OriginSpec, PacingSpec, Scenario, Sweep, Trouble};
 use crate::policy::Policy;
 
 /// A field, and why it cannot be so.
@@ -47,10 +47,13 @@ impl Scenario {
             }
         }
         self.act.iter().enumerate().try_for_each(|(at, act)| act.validate(&format!("act[{at}]"), self))?;
-        self.check
-            .iter()
-            .enumerate()
-            .try_for_each(|(at, check)| check.validate().map_err(|(field, why)| (format!("check[{at}].{field}"), why)))
+        for (at, check) in self.check.iter().enumerate() {
+            check.validate().map_err(|(field, why)| (format!("check[{at}].{field}"), why))?;
+            if self.traffic.pacing == PacingSpec::Bursts && matches!(check.bound, Bound::Oracle(_)) {
+                return wrong(format!("check[{at}].oracle"), "supposes readers who come one by one, not in bursts");
+            }
+        }
+        Ok(())
     }
 
     fn validate_policies(&self) -> Result<(), Wrong> {

@@ -75,7 +75,7 @@ impl<'a> Case<'a> {
     fn duplicates(&self, sigmas: f64) -> Expected {
         let (rate, load_s) = (self.rate, self.load_s);
         let expiries = self.run.figures.expiries.unwrap_or_default().max(1) as f64;
-        let (mean, sigma, formula) = if self.scenario.traffic.pacing.open().is_some() {
+        let (mean, sigma, formula) = if self.scenario.traffic.open().is_some() {
             let formula = format!("1 + λL = 1 + {} × {} s", short(rate), short(load_s));
             (theory::duplicates(rate, load_s), theory::duplicates_sigma(rate, load_s), formula)
         } else {
