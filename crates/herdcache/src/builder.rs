@@ -275,6 +275,14 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
         self
     }
 
+    /// Makes runs that can be played again to the letter, for labs: which entries make room does not go by the machine's
+    /// time nor by a hash that differs in each process. Slower, and open to keys that are made to collide: not for services.
+    #[cfg(feature = "lab")]
+    pub fn steady(mut self) -> Self {
+        self.settings.steady = true;
+        self
+    }
+
     /// Builds a cache whose callers bring the loader.
     ///
     /// # Errors

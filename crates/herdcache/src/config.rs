@@ -51,6 +51,8 @@ pub(crate) struct Settings {
     pub(crate) max_flights: usize,
     pub(crate) max_waiters: usize,
     pub(crate) when_unwatched: WhenUnwatched,
+    /// Whether a run is to be played again to the letter.
+    pub(crate) steady: bool,
     /// How far each may be raised while the cache runs; as built if not said.
     pub(crate) tunable_stale_for: Option<Duration>,
     pub(crate) tunable_stale_if_error_for: Option<Duration>,
@@ -78,6 +80,7 @@ impl Settings {
             max_flights: 10_000,
             max_waiters: 100_000,
             when_unwatched: WhenUnwatched::Finish,
+            steady: false,
             tunable_stale_for: None,
             tunable_stale_if_error_for: None,
         }

@@ -58,10 +58,10 @@ use crate::registry;
 use crate::shared::Tiers;
 use crate::store::{Leavings, Store};
 use crate::sync::Notify;
-use crate::sync::RandomState;
 use crate::sync::atomic::AtomicBool;
 use crate::sync::atomic::Ordering::{Relaxed, SeqCst};
 use crate::sync::plain::atomic::AtomicU64;
+use crate::sync::{self, RandomState};
 use crate::tags::Epoch;
 use crate::tuning::InForce;
 use landed::LandedRing;
@@ -125,12 +125,12 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let account = Arc::new(Account::new(&name, hooks.classes.names()));
         let in_force = Arc::new(InForce::new(&settings));
         let leavings = Arc::new(Leavings::new(Arc::clone(&account), Arc::clone(&in_force)));
-        let hasher = RandomState::default();
+        let hasher = sync::hasher(settings.steady);
         let now = clock::exact();
         let windows = Windows { base: settings.cooling_base, cap: settings.cooling_cap };
         Self {
             store: Local::new(
-                Room::new(settings.capacity, settings.negative_share),
+                Room::new(settings.capacity, settings.negative_share, settings.steady),
                 hasher.clone(),
                 Arc::clone(&leavings),
             ),

@@ -28,13 +28,15 @@ pub(crate) struct Local<K: 'static, S> {
 pub(crate) struct Room {
     pub(crate) values: u64,
     pub(crate) negatives: u64,
+    /// Whether maintenance goes with each write instead of by the machine's time.
+    pub(crate) steady: bool,
 }
 
 impl Room {
     /// `share` of `capacity` for negatives, on top of it.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "both factors are within their ranges")]
-    pub(crate) fn new(capacity: u64, share: f64) -> Self {
-        Self { values: capacity, negatives: ((capacity as f64 * share) as u64).max(1) }
+    pub(crate) fn new(capacity: u64, share: f64, steady: bool) -> Self {
+        Self { values: capacity, negatives: ((capacity as f64 * share) as u64).max(1), steady }
     }
 }
 
@@ -65,6 +67,10 @@ impl<K: Hash + Eq + 'static, S> Local<K, S> {
     where
         S: Store<K, V>,
     {
+        if self.room.steady {
+            // Reads of before count in who makes room, however much time has passed.
+            self.settle();
+        }
         // Taken out of the other store first, so that the key need not be cloned, which is the application's code. A
         // reader who finds it in neither looks again under the lock that is held here.
         match stored {
@@ -79,6 +85,9 @@ impl<K: Hash + Eq + 'static, S> Local<K, S> {
                 let open = || S::new(self.room.negatives, self.hasher.clone(), Arc::clone(&self.leavings));
                 self.negatives.get_or_init(open).put(key, stored);
             }
+        }
+        if self.room.steady {
+            self.settle();
         }
     }
 

@@ -17,6 +17,8 @@ pub enum Pacing {
     Poisson,
     /// A metronome: equal gaps.
     Constant,
+    /// So many at once, at independent moments: a page that asks for all it shows, a batch that starts.
+    Bursts(u32),
 }
 
 /// One request that is meant to start.
@@ -45,6 +47,8 @@ pub struct Arrivals {
     keys: KeyChoice,
     random: fastrand::Rng,
     at_s: f64,
+    /// What is left of a burst.
+    left: u32,
 }
 
 impl Arrivals {
@@ -56,7 +60,16 @@ impl Arrivals {
             keys,
             random: fastrand::Rng::with_seed(seed),
             at_s: 0.0,
+            left: 0,
         }
+    }
+}
+
+impl Arrivals {
+    /// A gap with mean 1 of a process without memory.
+    fn exponential(&mut self) -> f64 {
+        // 1 − u lies in (0, 1], so the logarithm is finite.
+        -(1.0 - self.random.f64()).ln()
     }
 }
 
@@ -65,9 +78,16 @@ impl Iterator for Arrivals {
 
     fn next(&mut self) -> Option<Arrival> {
         self.at_s += match self.pacing {
-            // 1 − u lies in (0, 1], so the logarithm is finite.
-            Pacing::Poisson => -(1.0 - self.random.f64()).ln() * self.mean_gap_s,
+            Pacing::Poisson => self.exponential() * self.mean_gap_s,
             Pacing::Constant => self.mean_gap_s,
+            Pacing::Bursts(_) if self.left > 0 => {
+                self.left -= 1;
+                0.0
+            }
+            Pacing::Bursts(size) => {
+                self.left = size.saturating_sub(1);
+                self.exponential() * self.mean_gap_s * f64::from(size.max(1))
+            }
         };
         let key = self.keys.draw(&mut self.random);
         Some(Arrival { at: Duration::from_secs_f64(self.at_s), key })
@@ -108,6 +128,17 @@ mod tests {
     fn constant_pacing_is_even() {
         let schedule: Vec<_> = arrivals(Pacing::Constant, 3).take(3).map(|arrival| arrival.at).collect();
         assert_eq!(schedule, [1, 2, 3].map(Duration::from_millis));
+    }
+
+    /// Bursts of Poisson: as many in the mean, and as many times more variance as there are in one.
+    #[test]
+    fn bursts_come_together_and_keep_the_rate() {
+        let schedule: Vec<_> = arrivals(Pacing::Bursts(20), 5).map(|arrival| arrival.at).take(40_000).collect();
+        assert!(schedule.chunks(20).all(|burst| burst.iter().all(|at| *at == burst[0])));
+        assert!(schedule.windows(21).all(|some| some[0] < some[20]), "each burst has its own moment");
+        // 2,000 gaps with a mean of 20 ms: the last lies at 40 s ± 4σ.
+        let (end, sigma) = (schedule[39_999].as_secs_f64(), 0.02 * 2_000_f64.sqrt());
+        assert!((end - 40.0).abs() < 4.0 * sigma, "{end}");
     }
 
     #[test]

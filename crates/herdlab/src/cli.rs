@@ -4,23 +4,26 @@
 
 mod batch;
 mod compare;
+mod interrupt;
+mod output;
 mod page;
 mod text;
 
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 use crate::html;
-use crate::play::play_recorded;
+use crate::play::{PlayError, play_recorded};
 use crate::policy::Policy;
 use crate::run::{Document, Run};
 use crate::scenario::{Scenario, builtin, builtins};
 use batch::Job;
+use output::Output;
 
 /// A check failed, or something could not be done.
 const FAILED: u8 = 1;
@@ -53,7 +56,7 @@ struct RunArgs {
     /// Names of scenarios, paths of TOML files, or `all`
     #[arg(required = true, value_name = "SCENARIO")]
     scenarios: Vec<String>,
-    /// Policies instead of the scenario's own: names separated by commas, or `all`
+    /// Policies instead of the scenario's own: names separated by commas; `all` by itself is one of each kind
     #[arg(long, value_name = "POLICY,…", value_delimiter = ',')]
     policy: Vec<String>,
     #[command(flatten)]
@@ -115,7 +118,9 @@ impl Stopped {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let command = Cli::parse().command;
+    interrupt::watch();
+    let done = match command {
         Command::List => list(),
         Command::Run(args) => run(&args),
         Command::Compare(args) => compare(&args),
@@ -141,30 +146,75 @@ fn run(args: &RunArgs) -> Result<u8, Stopped> {
             jobs.push(Job { scenario, policy, seed: args.common.seed });
         }
     }
-    let runs = match (&args.record, &jobs[..]) {
-        (None, jobs) => batch::play_all(jobs, args.common.jobs).map_err(|error| Stopped::failed(&error))?,
-        (Some(path), [job]) => vec![recorded(job, path)?],
+    let files = Files::open(args.json.as_deref(), args.html.as_deref(), args.record.as_deref())?;
+    let runs = match (&files.record, &jobs[..]) {
+        (None, jobs) => batch::play_all(jobs, args.common.jobs)?,
+        (Some(output), [job]) => vec![recorded(job, output)?],
         (Some(_), jobs) => {
-            let why = format!("--record is for one run, not {}: name one scenario and one --policy", jobs.len());
+            let why = format!(
+                "--record is for one run, not {}: name one scenario and one --policy; all measures are --policy {}",
+                jobs.len(),
+                crate::run::stacked(),
+            );
             return Err(Stopped::usage(&why));
         }
     };
     let code = if runs.iter().all(|run| run.pass) { 0 } else { FAILED };
-    // Where JSON goes to the standard output, what is for people goes elsewhere.
-    if args.json.as_deref() == Some(Path::new("-")) {
+    // Where a document goes to the standard output, what is for people goes elsewhere.
+    if [&args.json, &args.html].into_iter().any(|path| path.as_deref() == Some(Path::new("-"))) {
         let _ = io::stderr().write_all(text::verdicts(&runs).as_bytes());
     } else {
         print(&text::verdicts(&runs))?;
     }
-    write_files(runs, args.json.as_deref(), args.html.as_deref())?;
+    files.write(runs)?;
     Ok(code)
 }
 
 /// Plays one job and records its feed.
-fn recorded(job: &Job<'_>, path: &Path) -> Result<Run, Stopped> {
-    let told = |error: &dyn fmt::Display| Stopped::failed(&format!("{}: {error}", path.display()));
-    let out = Box::new(BufWriter::new(File::create(path).map_err(|error| told(&error))?));
-    play_recorded(job.scenario, &job.policy, job.seed, out).map_err(|error| told(&error))
+fn recorded(job: &Job<'_>, output: &Output) -> Result<Run, Stopped> {
+    play_recorded(job.scenario, &job.policy, job.seed, output.writer()?).map_err(|error| match error {
+        PlayError::Record(error) => Stopped::failed(&format!("{}: {error}", output.path().display())),
+        error => job.stopped(&error),
+    })
+}
+
+/// The files that were asked for.
+#[derive(Default)]
+struct Files {
+    json: Option<Output>,
+    html: Option<Output>,
+    record: Option<Output>,
+}
+
+impl Files {
+    fn open(json: Option<&Path>, html: Option<&Path>, record: Option<&Path>) -> Result<Self, Stopped> {
+        let paths: Vec<_> = [json, html, record].into_iter().flatten().collect();
+        if let Some(twice) = paths.iter().enumerate().find(|(at, path)| paths[..*at].contains(path)) {
+            let why = format!("{} is to be written twice: name different files", twice.1.display());
+            return Err(Stopped::usage(&why));
+        }
+        if record == Some(Path::new("-")) {
+            return Err(Stopped::usage(&"--record needs a file: what is said to people goes to the standard output"));
+        }
+        let open = |path: Option<&Path>| path.map(Output::open).transpose();
+        Ok(Self { json: open(json)?, html: open(html)?, record: open(record)? })
+    }
+
+    fn write(self, runs: Vec<Run>) -> Result<(), Stopped> {
+        let document = Document::new(runs);
+        if let Some(output) = self.record {
+            output.done()?;
+        }
+        if let Some(output) = self.html {
+            output.write(&html::page(&document))?;
+        }
+        if let Some(output) = self.json {
+            let mut text = serde_json::to_string_pretty(&document).map_err(|error| Stopped::failed(&error))?;
+            text.push('\n');
+            output.write(&text)?;
+        }
+        Ok(())
+    }
 }
 
 fn compare(args: &CompareArgs) -> Result<u8, Stopped> {
@@ -179,9 +229,14 @@ fn compare(args: &CompareArgs) -> Result<u8, Stopped> {
             policies.iter().map(|policy| Job { scenario, policy: policy.clone(), seed: args.common.seed })
         })
         .collect();
-    let runs = batch::play_all(&jobs, args.common.jobs).map_err(|error| Stopped::failed(&error))?;
-    print(&compare::table(&scenarios, &runs))?;
-    write_files(runs, None, args.html.as_deref())?;
+    let files = Files::open(None, args.html.as_deref(), None)?;
+    let runs = batch::play_all(&jobs, args.common.jobs)?;
+    if args.html.as_deref() == Some(Path::new("-")) {
+        let _ = io::stderr().write_all(compare::table(&scenarios, &runs).as_bytes());
+    } else {
+        print(&compare::table(&scenarios, &runs))?;
+    }
+    files.write(runs)?;
     Ok(0)
 }
 
@@ -196,12 +251,21 @@ fn scenarios(names: &[String]) -> Result<Vec<Scenario>, Stopped> {
         } else if Path::new(name).extension().is_some_and(|extension| extension == "toml") {
             let text = fs::read_to_string(name).map_err(|error| Stopped::usage(&format!("{name}: {error}")))?;
             let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or(name);
-            found.push(Scenario::parse(stem, &text).map_err(|error| Stopped::usage(&error))?);
+            found.push(Scenario::parse(stem, &text).map_err(|error| Stopped::usage(&format!("{name}: {error}")))?);
         } else {
             return Err(Stopped::usage(&format!(
                 "no scenario {name:?}: say one that `herdlab list` shows, the path of a .toml file, or all"
             )));
         }
+    }
+    // Tables, plots and files go by the name.
+    if let Some((_, twice)) =
+        found.iter().enumerate().find(|(at, one)| found[..*at].iter().any(|other| other.name == one.name))
+    {
+        return Err(Stopped::usage(&format!(
+            "the scenario {:?} is named twice: leave one out, or give it a name",
+            twice.name
+        )));
     }
     Ok(found)
 }
@@ -209,34 +273,17 @@ fn scenarios(names: &[String]) -> Result<Vec<Scenario>, Stopped> {
 /// The policies that were asked for, or the scenario's own.
 fn policies(scenario: &Scenario, asked: &[String]) -> Result<Vec<Policy>, Stopped> {
     let names = if asked.is_empty() { &scenario.policies } else { asked };
-    let mut policies = Vec::new();
+    let mut policies: Vec<Policy> = Vec::new();
     for name in names {
         if name == "all" && !asked.is_empty() && asked.len() == 1 {
             return Ok(Policy::each());
         }
-        policies.push(name.parse().map_err(|error| Stopped::usage(&error))?);
+        let policy = name.parse().map_err(|error| Stopped::usage(&error))?;
+        if !policies.contains(&policy) {
+            policies.push(policy);
+        }
     }
     Ok(policies)
-}
-
-fn write_files(runs: Vec<Run>, json: Option<&Path>, html: Option<&Path>) -> Result<(), Stopped> {
-    let document = Document::new(runs);
-    if let Some(path) = html {
-        write(path, &html::page(&document))?;
-    }
-    if let Some(path) = json {
-        let mut text = serde_json::to_string_pretty(&document).map_err(|error| Stopped::failed(&error))?;
-        text.push('\n');
-        write(path, &text)?;
-    }
-    Ok(())
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Stopped> {
-    if path == Path::new("-") {
-        return print(text).map(drop);
-    }
-    fs::write(path, text).map_err(|error| Stopped::failed(&format!("{}: {error}", path.display())))
 }
 
 fn print(text: &str) -> Result<u8, Stopped> {

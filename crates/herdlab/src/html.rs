@@ -4,11 +4,14 @@
 //! kept beside an incident's notes for years. Names come from files of users: they are
 //! escaped wherever they appear.
 
+mod bars;
 pub(crate) mod plot;
 
 use std::fmt::Write;
 
+use crate::quantiles::Quantiles;
 use crate::run::{Document, Run, Second};
+use bars::{Group, bars};
 use plot::{Line, plot};
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#1d2733;background:#fff}\
@@ -37,6 +40,7 @@ pub fn page(document: &Document) -> String {
         let runs: Vec<_> = document.runs.iter().filter(|run| run.setup.scenario == name).collect();
         let _ = write!(page, "<h2>{}</h2>", escaped(name));
         page.push_str(&plots(&runs));
+        page.push_str(&quantiles(&runs));
         for run in runs {
             page.push_str(&checks(run));
         }
@@ -68,6 +72,30 @@ fn plots(runs: &[&Run]) -> String {
         if lines.iter().any(|line| line.points.iter().any(|point| *point > 0.0)) {
             let _ = write!(html, "<figure>{}<figcaption>{caption}</figcaption></figure>", plot(&lines));
         }
+    }
+    html
+}
+
+/// How long readers waited, and how old what they got was, where it was older than fresh.
+fn quantiles(runs: &[&Run]) -> String {
+    let latency = |run: &&Run| {
+        let told = run.figures.latency_ms;
+        let of = |pick: fn(&Quantiles) -> f64| told.as_ref().map(pick);
+        let bars = vec![("p50", of(|q| q.p50)), ("p95", of(|q| q.p95)), ("p99", of(|q| q.p99)), ("max", of(|q| q.max))];
+        Group { name: run.setup.policy.clone(), bars }
+    };
+    let age = |run: &&Run| {
+        let stale = run.figures.stale;
+        Group { name: run.setup.policy.clone(), bars: vec![("p99", stale.age_ms_p99), ("max", stale.age_ms_max)] }
+    };
+    let old: Vec<_> = runs.iter().filter(|run| run.figures.stale.age_ms_max.is_some()).copied().collect();
+    let drawn = [
+        ("Latency of requests", runs.iter().map(latency).collect::<Vec<_>>()),
+        ("Age of values answered as stale", old.iter().map(age).collect()),
+    ];
+    let mut html = String::new();
+    for (caption, groups) in drawn.iter().filter(|(_, groups)| !groups.is_empty()) {
+        let _ = write!(html, "<figure>{}<figcaption>{caption}</figcaption></figure>", bars(groups));
     }
     html
 }

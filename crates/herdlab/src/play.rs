@@ -6,11 +6,15 @@
 //! figures are summed up in `report`, and judged in [`crate::verdict`].
 
 mod deeds;
+mod key;
 mod mix;
+mod phases;
 mod record;
 mod report;
 mod source;
 mod stage;
+mod store;
+mod sweep;
 mod tape;
 mod watched;
 mod witness;
@@ -27,9 +31,10 @@ use tokio::time::Instant;
 
 use crate::load::{ClosedPlan, LoadAccount, LoadFigures, Plan, Reply, Stop, drive, drive_closed};
 use crate::policy::Policy;
-use crate::run::{BystanderFacts, Peaks, Run, Second, WarmUpFacts};
+use crate::run::{BystanderFacts, Peaks, Run, Second, SweepFacts, WarmUpFacts};
 use crate::scenario::Scenario;
 use mix::{Keyring, Mix};
+use phases::Phases;
 use record::Record;
 use source::ms;
 use stage::Stage;
@@ -53,7 +58,7 @@ pub enum PlayError {
 impl fmt::Display for PlayError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Config(error) => write!(f, "the scenario's settings cannot work: {error}"),
+            Self::Config(error) => write!(f, "its settings cannot work: {error}"),
             Self::Runtime(error) => write!(f, "no runtime for the scenario: {error}"),
             Self::Record(error) => write!(f, "{error}"),
             Self::Panicked => f.write_str("the run ended with a panic, told above"),
@@ -72,6 +77,9 @@ struct Played {
     peaks: Peaks,
     bystander: Option<BystanderFacts>,
     warm_up: Option<WarmUpFacts>,
+    sweep: Option<SweepFacts>,
+    /// Whether the application has a degraded value.
+    degrades: bool,
     took: Duration,
     /// How long requests were sent.
     sent_for: Duration,
@@ -118,11 +126,12 @@ fn play_on(scenario: &Scenario, policy: &Policy, seed: u64, out: Option<Out>) ->
 
 async fn run(scenario: &Scenario, policy: &Policy, seed: u64, out: Option<Out>) -> Result<Run, PlayError> {
     let (wall, real) = (SystemTime::now(), std::time::Instant::now());
-    let stage = Arc::new(Stage::build(scenario, policy, seed).map_err(PlayError::Config)?);
-    let witness = Arc::new(Witness::new(&scenario.trouble));
+    let phases = Phases::new(&scenario.trouble);
+    let stage = Arc::new(Stage::build(scenario, policy, seed, phases).map_err(PlayError::Config)?);
+    let witness = Arc::new(Witness::new(phases));
     let (account, start) = (LoadAccount::new(), Instant::now());
     let tape = out.map(|out| tape::roll(&stage, out, scenario, policy, wall)).transpose().map_err(PlayError::Record)?;
-    let record = Record::start(&stage, &witness);
+    let record = Record::start(&stage);
     let deeds = deeds::start(scenario, policy, &stage);
     let bystander = scenario.bystander.map(|other| deeds::beside(other, scenario.traffic.length.0, &stage, seed));
     let warm_up = scenario.warm_up.map(|warm_up| deeds::warm_up(warm_up, &stage));
@@ -132,15 +141,31 @@ async fn run(scenario: &Scenario, policy: &Policy, seed: u64, out: Option<Out>) 
     let bystander = ended(bystander).await;
     let warm_up = ended(warm_up).await;
     settle(&stage).await;
-    let (seconds, peaks) = record.end(&stage, &witness);
+    let (seconds, peaks) = record.end(&stage);
     tape.map_or(Ok(()), tape::Running::end).map_err(PlayError::Record)?;
     let callers = account.figures();
+    let sweep = swept(scenario, seed).await.map_err(PlayError::Config)?;
+    let degrades = scenario.cache.fallback;
     let sent_for = scenario.traffic.length.0.saturating_sub(scenario.traffic.after.0);
     Ok(report::run(
         scenario,
         policy,
         seed,
-        &Played { stage, witness, callers, seconds, peaks, bystander, warm_up, took, sent_for, wall, real },
+        &Played {
+            stage,
+            witness,
+            callers,
+            seconds,
+            peaks,
+            bystander,
+            warm_up,
+            sweep,
+            degrades,
+            took,
+            sent_for,
+            wall,
+            real,
+        },
     ))
 }
 
@@ -150,7 +175,7 @@ async fn ask(scenario: &Scenario, stage: &Arc<Stage>, witness: &Arc<Witness>, ac
     let patience = stage.settings.flight_deadline + Duration::from_secs(1);
     let (account, reader) = (account.clone(), reader(stage, witness));
     let (after, length) = (traffic.after.0, traffic.length.0);
-    if let Some(pacing) = traffic.pacing.open() {
+    if let Some(pacing) = traffic.open() {
         let arrivals = Mix::new(pacing, traffic, keys, seed);
         let plan = Plan { arrivals, length: Some(length), most_in_flight: traffic.most_in_flight, patience };
         drive(plan, account, Stop::default(), reader).await;
@@ -158,6 +183,13 @@ async fn ask(scenario: &Scenario, stage: &Arc<Stage>, witness: &Arc<Witness>, ac
         let plan = ClosedPlan { users: traffic.users, think: traffic.think.0, after, length, patience, seed };
         let mut keyring = Keyring::new(keys, seed.wrapping_add(3));
         drive_closed(plan, account, move |at| keyring.key(at), reader).await;
+    }
+}
+
+async fn swept(scenario: &Scenario, seed: u64) -> Result<Option<SweepFacts>, ConfigError> {
+    match &scenario.sweep {
+        Some(sweep) => sweep::play(sweep, &scenario.keys, seed).await.map(Some),
+        None => Ok(None),
     }
 }
 
@@ -180,6 +212,7 @@ fn reader(
     };
     move |key| {
         let (cache, question) = (cache.clone(), witness.ask(key, stage.source.least(key)));
+        let key = stage.key(key);
         Box::pin(async move {
             let got = cache.get(&key).await;
             let reply = match &got {

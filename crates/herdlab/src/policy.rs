@@ -93,7 +93,10 @@ impl FromStr for Policy {
             "all" => Measure::all().to_vec(),
             _ => {
                 let measure = |label| Measure::all().iter().copied().find(|measure| measure.label() == label);
-                name.split('+').map(measure).collect::<Option<Vec<_>>>().ok_or_else(|| UnknownPolicy(name.into()))?
+                let named: Option<Vec<_>> = name.split('+').map(measure).collect();
+                let named = named.ok_or_else(|| UnknownPolicy(name.into()))?;
+                // In their own order, each once: the same measures are the same policy.
+                Measure::all().iter().copied().filter(|measure| named.contains(measure)).collect()
             }
         };
         Ok(Self { on, cure: None })
@@ -120,6 +123,10 @@ mod tests {
         }
         let stacked: Policy = "stale+singleflight".parse().unwrap();
         assert_eq!(stacked.to_string(), "singleflight+stale");
+        for same in ["singleflight+stale", "stale+singleflight+stale"] {
+            assert_eq!(same.parse(), Ok(stacked.clone()));
+        }
+        assert_eq!(run::stacked().parse::<Policy>(), "all".parse());
     }
 
     #[test]

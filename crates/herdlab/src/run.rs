@@ -20,11 +20,11 @@ use crate::quantiles::Quantiles;
 
 pub use check::{Check, Ledger};
 pub use machine::Machine;
-pub use scene::{BystanderFacts, EarlyFacts, Peaks, Scene, Second, WarmUpFacts};
+pub use scene::{BystanderFacts, EarlyFacts, Peaks, Scene, Second, SizeFacts, StoreFacts, SweepFacts, WarmUpFacts};
 pub use stamp::utc;
 
 /// Version of the document's format; a higher one only adds until the first number changes.
-pub const VERSION: &str = "1.0";
+pub const VERSION: &str = "1.1";
 
 /// What one command of the lab prints.
 #[derive(Clone, Debug, Serialize)]
@@ -286,6 +286,12 @@ pub fn policy(off: &[Measure]) -> String {
         n if n == Measure::all().len() => "all".into(),
         _ => on.join("+"),
     }
+}
+
+/// Every measure, as a policy that names each.
+pub(crate) fn stacked() -> String {
+    use herdfeed::ClosedSet;
+    Measure::all().iter().map(|measure| measure.label()).collect::<Vec<_>>().join("+")
 }
 
 #[cfg(test)]

@@ -9,19 +9,24 @@ mod builtin;
 mod check;
 mod error;
 mod happens;
+mod keys;
+mod refresher;
 mod settings;
+mod shared;
 mod time;
 mod traffic;
+mod validate;
 
 use serde::Deserialize;
 
-use crate::arrivals::{HotShare, KeyChoice, Zipf};
-use crate::policy::Policy;
+use crate::arrivals::Zipf;
 pub use builtin::{builtin, builtins};
 pub use check::{Bound, CheckSpec, Oracle};
 pub use error::ScenarioError;
 pub use happens::{Act, Bystander, Deed, RefresherSpec, Trouble, WarmUpSpec};
+pub use keys::{Absent, Hot, KeyForm, Keys, Sweep, Warm};
 pub use settings::{CacheSpec, GateSpec, ModelSpec, OriginSpec};
+pub use shared::{SharedSpec, StoreTrouble};
 pub use time::Time;
 pub use traffic::{PacingSpec, Traffic};
 
@@ -52,6 +57,10 @@ pub struct Scenario {
     pub gate: GateSpec,
     /// The database.
     pub origin: OriginSpec,
+    /// A store that processes share, between the cache and the database.
+    pub shared: Option<SharedSpec>,
+    /// Requests for the same keys before caches of several sizes.
+    pub sweep: Option<Sweep>,
     /// What the policy `refresher` does here, where it is not the usual.
     #[serde(default)]
     pub refresher: RefresherSpec,
@@ -70,74 +79,6 @@ pub struct Scenario {
     pub check: Vec<CheckSpec>,
 }
 
-/// What is asked for.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Keys {
-    /// Keys that exist: 0 up to this.
-    pub count: u64,
-    /// Exponent of Zipf's law over them; 0 asks for all alike.
-    #[serde(default)]
-    pub zipf: f64,
-    /// Keys that get a part of all requests beside that law.
-    #[serde(default)]
-    pub hot: Vec<Hot>,
-    /// Requests for keys that do not exist.
-    #[serde(default)]
-    pub absent: Option<Absent>,
-    /// Part of all requests that asks for keys that nobody has asked for before.
-    #[serde(default)]
-    pub new_share: f64,
-    /// What is in the cache at the start.
-    #[serde(default)]
-    pub warm: Warm,
-}
-
-/// A key with its part of all requests.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Hot {
-    /// The key.
-    pub key: u64,
-    /// Its part of all requests, 0 to 1.
-    pub share: f64,
-    /// When it becomes hot; from the start if left out.
-    #[serde(default)]
-    pub from: Time,
-}
-
-/// Requests for what does not exist.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Absent {
-    /// How many such keys there are.
-    pub count: u64,
-    /// Their part of all requests, 0 to 1.
-    pub share: f64,
-}
-
-/// What is in the cache at the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Warm {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// Every key, written just now.
-    Together,
-    /// Every key, each of another age.
-    Spread,
-}
-
-impl Keys {
-    /// The law that keys are drawn by, without those that become hot later.
-    pub fn choice(&self) -> KeyChoice {
-        let law = KeyChoice::zipf(self.count, self.zipf);
-        let hot = self.hot.iter().filter(|hot| hot.from == Time::default());
-        hot.fold(law, |law, hot| law.with_hot(HotShare { key: hot.key, share: hot.share }))
-    }
-}
-
 impl Scenario {
     /// Reads one from TOML.
     ///
@@ -148,7 +89,7 @@ impl Scenario {
         if scenario.name.is_empty() {
             name.clone_into(&mut scenario.name);
         }
-        scenario.validate()?;
+        scenario.validate().map_err(|(field, why)| ScenarioError::field(&scenario.name, &field, &why))?;
         Ok(scenario)
     }
 
@@ -159,40 +100,6 @@ impl Scenario {
             Some(hot) => hot.share,
             None => (1.0 - others) * Zipf::new(self.keys.count, self.keys.zipf).probability(0),
         }
-    }
-
-    fn validate(&self) -> Result<(), ScenarioError> {
-        let wrong = |field: &str, why: &str| Err(ScenarioError::field(&self.name, field, why));
-        let part = |share: f64| (0.0..=1.0).contains(&share);
-        if let Err((field, why)) = self.traffic.validate() {
-            return wrong(field, why);
-        }
-        if self.keys.count == 0 {
-            return wrong("keys.count", "must be at least 1");
-        }
-        let others = self.keys.absent.map(|absent| absent.share).into_iter().chain([self.keys.new_share]);
-        let shares = self.keys.hot.iter().map(|hot| hot.share).chain(others);
-        if !shares.clone().all(part) || shares.sum::<f64>() > 1.0 {
-            return wrong("keys", "shares of hot, absent and new keys must be parts of 1 and not more than 1 together");
-        }
-        if self.policies.is_empty() {
-            return wrong("policies", "must name at least one policy");
-        }
-        let named =
-            self.policies.iter().chain(&self.without).chain(self.check.iter().flat_map(|check| &check.policies));
-        for name in named {
-            name.parse::<Policy>()
-                .map_err(|error| ScenarioError::field(&self.name, "policies:", &error.to_string()))?;
-        }
-        if self.origin.model == ModelSpec::ProcessorSharing && !self.origin.capacity.is_some_and(|c| c > 0.0) {
-            return wrong("origin.capacity", "must be above 0 with processor_sharing");
-        }
-        for trouble in &self.trouble {
-            if trouble.from >= trouble.until || !part(trouble.fail) || trouble.slow < 1.0 {
-                return wrong("trouble", "needs from before until, fail from 0 to 1, and slow of at least 1");
-            }
-        }
-        Ok(())
     }
 }
 

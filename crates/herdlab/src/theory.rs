@@ -3,6 +3,14 @@
 //! Pure, in seconds and per second. Each has its source or its derivation in a
 //! sentence; the tests check it against itself in limits, never against the lab.
 
+mod early;
+mod herds;
+mod sizes;
+
+pub use early::{early_cycles, early_starts, lead_mean_s, lead_median_s, lead_median_sigma_s, lead_sigma_s};
+pub use herds::{Cycle, Herds, asked_within};
+pub use sizes::{lru_hit_ratio, most_popular_ratio};
+
 /// Loads of one expiry when nobody coalesces and readers come at random: the one that
 /// finds it, and all that come within the load's time. Mean of 1 + Poisson(λL).
 pub fn duplicates(rate: f64, load_s: f64) -> f64 {
@@ -65,26 +73,6 @@ pub fn spread_per_s(keys: f64, jitter: f64, fresh_s: f64) -> f64 {
     keys / (jitter * fresh_s).max(1.0)
 }
 
-/// Refresh-ahead: how long before expiry the refresh starts, in the median, for r reads a second, a load's time δ
-/// and the factor β. With the chance e^(−t/βδ) for each read at t before expiry, the rate of starts integrates to
-/// rβδ·e^(−t/βδ), and none has happened with the chance e^ of minus that.
-pub fn lead_median_s(rate: f64, load_s: f64, beta: f64) -> f64 {
-    let scale = beta * load_s;
-    scale * (rate * scale / std::f64::consts::LN_2).ln()
-}
-
-/// The mean of the same: a Gumbel law, with Euler's constant.
-pub fn lead_mean_s(rate: f64, load_s: f64, beta: f64) -> f64 {
-    const EULER: f64 = 0.577_215_664_901_532_9;
-    let scale = beta * load_s;
-    scale * ((rate * scale).ln() + EULER)
-}
-
-/// The standard deviation of the same: βδπ/√6.
-pub fn lead_sigma_s(load_s: f64, beta: f64) -> f64 {
-    beta * load_s * std::f64::consts::PI / 6_f64.sqrt()
-}
-
 /// The part of all reads that the busiest of `nodes` nodes gets when a key with the part `share` lies on one of them and
 /// the others are spread evenly.
 pub fn busiest_node(share: f64, nodes: f64) -> f64 {
@@ -135,27 +123,6 @@ mod tests {
             done += 0.000_1 * (capacity / (rate * at)).min(1.0);
         }
         near(at, first_answer_s(rate, load, capacity));
-    }
-
-    /// F4: the law's median and mean, drawn from its own chances.
-    #[test]
-    fn f4_lead_times_agree_with_their_chances() {
-        let (rate, load, beta) = (1_000.0_f64, 0.05_f64, 1.0_f64);
-        let mut random = fastrand::Rng::with_seed(3);
-        let mut leads: Vec<f64> = (0..4_000)
-            .map(|_| {
-                let mut before = 2.0_f64;
-                while random.f64() > (-before / (beta * load)).exp() {
-                    before -= 1.0 / rate;
-                }
-                before
-            })
-            .collect();
-        leads.sort_by(f64::total_cmp);
-        let mean = leads.iter().sum::<f64>() / leads.len() as f64;
-        let sigma = lead_sigma_s(load, beta) / (leads.len() as f64).sqrt();
-        assert!((mean - lead_mean_s(rate, load, beta)).abs() < 4.0 * sigma + 1.0 / rate, "{mean}");
-        assert!((leads[2_000] - lead_median_s(rate, load, beta)).abs() < 0.006, "{}", leads[2_000]);
     }
 
     /// Steps by hand as above, with a pool that ends the growth.

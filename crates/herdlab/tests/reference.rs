@@ -12,35 +12,7 @@ use herdlab::scenario::Scenario;
 use serde_json::Value;
 
 /// A run in which nothing is missing that can be there.
-const WHOLE: &str = r#"
-about = "a little of everything"
-policies = ["all"]
-[traffic]
-per_second = 200
-length = "6s"
-[keys]
-count = 20
-[cache]
-fresh_for = "1s"
-stale_for = "1s"
-beta = 1.0
-[origin]
-latency = "20ms"
-connections = 10
-acquire_timeout = "1s"
-[bystander]
-per_second = 10
-[warm_up]
-keys = 5
-[[trouble]]
-from = "2s"
-until = "3s"
-fail = 1.0
-[[check]]
-policies = ["all"]
-figure = "requests"
-at_least = 1
-"#;
+const WHOLE: &str = include_str!("schema/whole.toml");
 
 /// Every path of an object with what stands there; lists are shown by their first part, tallies by one word.
 fn paths(value: &Value, at: &str, into: &mut BTreeMap<String, &'static str>) {

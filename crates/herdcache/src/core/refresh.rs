@@ -64,6 +64,28 @@ impl Refreshing {
     }
 }
 
+/// What a refresh is to replace.
+#[derive(Clone, Copy)]
+enum Old<'a, V: Send + Sync + 'static> {
+    /// Whatever is there.
+    Any,
+    /// What a reader saw, if it is still there.
+    Only(&'a Stored<V>),
+    /// The same; or nothing, since a store that is full need not have taken what came from the shared tier, and its readers
+    /// would be answered with the stale value there until its end.
+    OnlyOrNone(&'a Stored<V>),
+}
+
+impl<V: Send + Sync + 'static> Old<'_, V> {
+    fn allows(self, there: Option<&Stored<V>>) -> bool {
+        match (self, there) {
+            (Self::Any, _) | (Self::OnlyOrNone(_), None) => true,
+            (Self::Only(_), None) => false,
+            (Self::Only(seen) | Self::OnlyOrNone(seen), Some(there)) => there.is(seen),
+        }
+    }
+}
+
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
     /// Starts a refresh of what is stored under a key, unless one is under way. Never waits.
     pub(crate) fn refresh<Q>(
@@ -114,7 +136,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 Some(Ticket::Permit { permit })
             }
         };
-        let refused = match self.open_refresh(key, stored, trigger, policy) {
+        let refused = match self.open_refresh(key, stored.map_or(Old::Any, Old::Only), trigger, policy) {
             Opened::Flight(flight) => {
                 // From here on the flight gives the claim back, when it lands.
                 if let Some(claim) = claim {
@@ -159,7 +181,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     fn open_refresh<Q>(
         self: &Arc<Self>,
         key: &Q,
-        stored: Option<&Stored<V>>,
+        old: Old<'_, V>,
         trigger: FlightTrigger,
         policy: Policy,
     ) -> Opened<K, V, E>
@@ -182,7 +204,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             // L5: the key may have been changed since the caller looked: what is there now is the previous value, and a
             // claim on another one starts nothing.
             let there = self.store.get(key);
-            let same = stored.is_none_or(|seen| there.as_ref().is_some_and(|there| there.is(seen)));
+            let same = old.allows(there.as_ref());
             flight.set_previous(there);
             let free = same && !self.is_closed() && shard.current(hash, key).is_none() && !shard.must_hold(hash, key);
             if free {
@@ -207,7 +229,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         call: &Arc<Call>,
     ) -> Option<Pilot<K, V, E, S>> {
         let claim = stored.stamps().claim_refresh()?;
-        match self.open_refresh(&answered.key, Some(stored), FlightTrigger::Stale, answered.policy) {
+        match self.open_refresh(&answered.key, Old::OnlyOrNone(stored), FlightTrigger::Stale, answered.policy) {
             Opened::Flight(flight) => {
                 claim.hand_over();
                 Some(self.pilot_on(flight, Arc::clone(call)))

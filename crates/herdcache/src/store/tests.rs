@@ -18,14 +18,14 @@ struct Rig<S> {
     store: S,
     account: Arc<Account>,
     leavings: Arc<Leavings<u64>>,
-    hasher: foldhash::fast::RandomState,
+    hasher: crate::sync::RandomState,
 }
 
 fn rig<S: Store<u64, u64>>(capacity: u64) -> Rig<S> {
     let account = Arc::new(Account::new("c", &[]));
     let in_force = Arc::new(InForce::new(&Settings::new(TTL)));
     let leavings = Arc::new(Leavings::new(Arc::clone(&account), in_force));
-    let hasher = foldhash::fast::RandomState::default();
+    let hasher = crate::sync::hasher(false);
     Rig { store: S::new(capacity, hasher.clone(), Arc::clone(&leavings)), account, leavings, hasher }
 }
 

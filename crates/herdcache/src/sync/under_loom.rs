@@ -11,6 +11,11 @@ pub(crate) use steps::{Notify, oneshot};
 
 pub(crate) use super::modelled::{Mutex, MutexGuard, OnceLock, thread_local};
 
+/// The same in each run, so that a schedule can be played again.
+pub(crate) fn hasher(_steady: bool) -> RandomState {
+    RandomState::default()
+}
+
 pub(crate) mod atomic {
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 }

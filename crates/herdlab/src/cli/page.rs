@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::batch::{self, Job};
-use super::{Common, FAILED, Stopped, print, write};
+use super::output::Output;
+use super::{Common, FAILED, Stopped, print};
 use crate::page::{Page, Template};
 
 /// Plays what the page tells of, and writes it with its pictures; or compares them with `check`.
@@ -18,17 +19,24 @@ pub(super) fn make(path: &Path, common: &Common, check: bool) -> Result<u8, Stop
         .iter()
         .map(|one| Job { scenario: &one.scenario, policy: one.policy.clone(), seed: common.seed })
         .collect();
-    let runs = batch::play_all(&jobs, common.jobs).map_err(|error| Stopped::failed(&error))?;
+    // Before anything is played, which takes minutes.
+    let text = if check { None } else { Some(opened(path, &folder)?) };
+    let runs = batch::play_all(&jobs, common.jobs)?;
     let page = template.render(&runs, name).map_err(|error| Stopped::failed(&error))?;
-    let files = files(path, &folder, page);
-    if check {
-        return compare(&files);
+    let Some(text) = text else { return compare(&files(path, &folder, page)) };
+    // The pictures first: a page of before goes with newer pictures better than a newer page with none.
+    for (name, picture) in &page.pictures {
+        Output::open(&folder.join(name))?.write(picture)?;
     }
-    fs::create_dir_all(&folder).map_err(|error| Stopped::failed(&format!("{}: {error}", folder.display())))?;
-    for (path, text) in &files {
-        write(path, text)?;
-    }
+    text.write(&page.text)?;
     Ok(0)
+}
+
+/// The page's file, and a folder for its pictures.
+fn opened(path: &Path, folder: &Path) -> Result<Output, Stopped> {
+    let text = Output::open(path)?;
+    fs::create_dir_all(folder).map_err(|error| Stopped::failed(&format!("{}: {error}", folder.display())))?;
+    Ok(text)
 }
 
 fn files(path: &Path, folder: &Path, page: Page) -> Vec<(PathBuf, String)> {

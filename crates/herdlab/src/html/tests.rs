@@ -15,6 +15,8 @@ fn p2_the_page_is_whole_and_escapes_what_it_was_given() {
     assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
     // Origin calls were made, so there is a line for them, and nobody got nothing.
     assert!(page.contains("Origin calls that began") && !page.contains("Requests that got nothing"));
+    // Latencies are bars; nothing was stale, so that there are none for ages.
+    assert!(page.contains("Latency of requests") && !page.contains("answered as stale"));
     assert!(!page.contains("http://") && !page.contains("https://"));
 }
 
@@ -26,4 +28,14 @@ fn a_peak_of_one_second_is_never_thinned_away() {
     assert!(drawn.contains(">77<"), "the peak labels its axis");
     let top = drawn.split("points=\"").nth(1).unwrap().split('"').next().unwrap();
     assert!(top.split(' ').any(|point| point.ends_with(",12.0")), "and its line reaches it");
+}
+
+#[test]
+fn bars_are_as_long_as_what_they_tell() {
+    let group = |name: &str, value| Group { name: name.into(), bars: vec![("p50", Some(value)), ("max", None)] };
+    let drawn = bars(&[group("one", 100.0), group("<b>", 25.0)]);
+    let widths: Vec<_> = drawn.split("width=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    // Square roots: a quarter is half as long; what was not measured has no length.
+    assert_eq!(widths, ["630.0", "0.0", "315.0", "0.0"]);
+    assert!(drawn.contains(">100.0 ms<") && drawn.contains(">–<") && drawn.contains("&lt;b&gt;"), "{drawn}");
 }

@@ -36,9 +36,20 @@ async fn suffer(trouble: Trouble, stage: Arc<Stage>) {
             faults.set_fail_ratio(fail);
         }
     };
-    set(trouble.slow, trouble.fail);
+    if trouble.touches_origin() {
+        set(trouble.slow, trouble.fail);
+    }
+    let store = trouble.store.zip(stage.store.as_ref());
+    if let Some((what, store)) = store {
+        store.suffer(what);
+    }
     tokio::time::sleep_until(start + trouble.until.0).await;
-    set(1.0, 0.0);
+    if trouble.touches_origin() {
+        set(1.0, 0.0);
+    }
+    if let Some((_, store)) = store {
+        store.heal();
+    }
 }
 
 async fn perform(act: Act, stage: Arc<Stage>) {
@@ -54,18 +65,22 @@ async fn perform(act: Act, stage: Arc<Stage>) {
 }
 
 async fn deed(act: Act, stage: &Stage) {
-    let (cache, source) = (&stage.cache, &stage.source);
+    let (cache, source, key) = (&stage.cache, &stage.source, stage.key(act.key));
     match act.what {
         Deed::Write => {
             source.write(act.key);
-            cache.invalidate(&act.key).await;
+            cache.invalidate(&key).await;
+            source.invalidated(act.key);
+        }
+        Deed::WriteUnseen => {
+            source.write(act.key);
             source.invalidated(act.key);
         }
         Deed::Invalidate => {
-            cache.invalidate(&act.key).await;
+            cache.invalidate(&key).await;
             source.invalidated(act.key);
         }
-        Deed::MarkStale => _ = cache.mark_stale(&act.key).await,
+        Deed::MarkStale => _ = cache.mark_stale(&key).await,
         Deed::Clear => _ = cache.clear().await,
         Deed::ExpireAll => {
             source.expired_by_hand();
@@ -114,7 +129,8 @@ pub(super) fn warm_up(spec: WarmUpSpec, stage: &Arc<Stage>) -> JoinHandle<WarmUp
     let stage = Arc::clone(stage);
     tokio::spawn(async move {
         let start = Instant::now();
-        let Progress { loaded, skipped, failed, .. } = stage.cache.warm_up(spec.from..spec.from + spec.keys).await;
+        let keys = (spec.from..spec.from.saturating_add(spec.keys)).map(|number| stage.key(number)).collect::<Vec<_>>();
+        let Progress { loaded, skipped, failed, .. } = stage.cache.warm_up(keys).await;
         WarmUpFacts { loaded, skipped, failed, duration_ms: ms(start.elapsed()) }
     })
 }

@@ -11,7 +11,6 @@ use parking_lot::Mutex;
 use tokio::task::JoinHandle;
 
 use super::stage::Stage;
-use super::witness::Witness;
 use crate::run::{Peaks, Second};
 
 /// Keeps one line for each second, until it is dropped.
@@ -39,31 +38,31 @@ struct Totals {
 }
 
 impl Record {
-    pub(super) fn start(stage: &Arc<Stage>, witness: &Arc<Witness>) -> Self {
+    pub(super) fn start(stage: &Arc<Stage>) -> Self {
         let kept = Arc::<Mutex<Kept>>::default();
-        let (stage, witness, keeping) = (Arc::clone(stage), Arc::clone(witness), Arc::clone(&kept));
+        let (stage, keeping) = (Arc::clone(stage), Arc::clone(&kept));
         let task = tokio::spawn(async move {
             let mut tick = tokio::time::interval(Duration::from_secs(1));
             tick.tick().await;
             loop {
                 tick.tick().await;
-                keeping.lock().look(&stage, &witness);
+                keeping.lock().look(&stage);
             }
         });
         Self { kept, task }
     }
 
     /// Ends it with a last look.
-    pub(super) fn end(self, stage: &Stage, witness: &Witness) -> (Vec<Second>, Peaks) {
+    pub(super) fn end(self, stage: &Stage) -> (Vec<Second>, Peaks) {
         self.task.abort();
         let mut kept = self.kept.lock();
-        kept.look(stage, witness);
+        kept.look(stage);
         (std::mem::take(&mut kept.seconds), kept.peaks)
     }
 }
 
 impl Kept {
-    fn look(&mut self, stage: &Stage, witness: &Witness) {
+    fn look(&mut self, stage: &Stage) {
         let (cache, gate, origin) = (stage.cache.snapshot(), stage.gate.snapshot(), stage.source.origin.counts());
         let outcomes = &cache.outcomes;
         let now = Totals {
@@ -75,7 +74,6 @@ impl Kept {
             expired: cache.misses[MissCause::Expired],
         };
         let was = std::mem::replace(&mut self.last, now);
-        witness.origin_called(now.origin_calls - was.origin_calls);
         self.seconds.push(Second {
             requests: now.requests - was.requests,
             origin_calls: now.origin_calls - was.origin_calls,

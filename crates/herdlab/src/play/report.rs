@@ -1,9 +1,10 @@
 //! Sums a finished run up: its settings, figures and checks.
 
-use herdfeed::{CacheSnapshot, Measure, Outcome};
+use herdfeed::{CacheSnapshot, Measure, Outcome, StaleReason};
 
 use super::Played;
 use super::source::ms;
+use super::store::Store;
 use super::watched::WatchedFigures;
 use crate::origin::Pool;
 use crate::policy::Policy;
@@ -41,8 +42,8 @@ fn setup(scenario: &Scenario, policy: &Policy, seed: u64, played: &Played, cache
         data_bytes: scenario.origin.value_bytes * scenario.keys.count,
         capacity: cache.capacity,
         rate_per_s: traffic.open_rate(),
-        users: traffic.pacing.open().is_none().then_some(traffic.users),
-        think_ms: traffic.pacing.open().is_none().then_some(ms(traffic.think.0)),
+        users: traffic.open().is_none().then_some(traffic.users),
+        think_ms: traffic.open().is_none().then_some(ms(traffic.think.0)),
         ttl_ms: TtlMs {
             fresh: whole_ms(spec.fresh_for.0),
             stale: whole_ms(spec.stale_for.0),
@@ -61,8 +62,10 @@ fn setup(scenario: &Scenario, policy: &Policy, seed: u64, played: &Played, cache
 }
 
 fn config(scenario: &Scenario, played: &Played) -> RunConfig {
-    let (settings, gate) = (&played.stage.settings, played.stage.gate.name());
-    let told = herdcache::process_config().1.into_iter().find(|config| config.name == gate).unwrap_or_default();
+    let (settings, stage) = (&played.stage.settings, &played.stage);
+    let (caches, gates) = herdcache::process_config();
+    let told = gates.into_iter().find(|config| config.name == stage.gate.name()).unwrap_or_default();
+    let lease = caches.into_iter().find(|config| config.name == stage.cache.name()).and_then(|config| config.lease);
     RunConfig {
         permits: told.permits,
         refresh_permits: told.refresh_permits,
@@ -75,7 +78,7 @@ fn config(scenario: &Scenario, played: &Played) -> RunConfig {
         },
         jitter: settings.jitter,
         beta: settings.beta,
-        lease_ms: None,
+        lease_ms: lease.map(|lease| lease.time_ms),
         most_in_flight: scenario.traffic.most_in_flight as u64,
     }
 }
@@ -96,7 +99,7 @@ fn figures(played: &Played, cache: &CacheSnapshot) -> Figures {
         origin_peak_running: origin.peak_running,
         key_peak_calls: origin.peak_of_a_key,
         pool_wait_ms: stage.source.origin.pool().and_then(Pool::waits),
-        shared_reads: None,
+        shared_reads: cache.shared.as_ref().map(|shared| shared.reads.total()),
         amplification: ratio(origin.started, origin.distinct_keys),
         exposure: ratio(callers.requests, origin.started),
         waiters_peak: played.peaks.flight_waiters,
@@ -111,7 +114,7 @@ fn figures(played: &Played, cache: &CacheSnapshot) -> Figures {
         queue_peak: played.peaks.queue,
         rejections: cache.rejections.clone(),
         failures: Failures::of(&cache.origin_results),
-        phases: played.witness.phases(),
+        phases: played.witness.phases(stage.source.calls_by_phase()),
         scene: Some(scene(played, cache, &watched)),
     }
 }
@@ -130,6 +133,8 @@ fn scene(played: &Played, cache: &CacheSnapshot, watched: &WatchedFigures) -> Sc
             starts: watched.leads.count,
             lead_ms_mean: watched.leads.mean_ms,
             lead_ms_median: watched.leads.median_ms,
+            expiries: watched.leads.expiries,
+            starts_per_expiry: ratio(watched.leads.count, watched.leads.expiries),
         },
         origin_calls_peak_per_s: seconds.iter().map(|second| second.origin_calls).max().unwrap_or_default(),
         expired_peak_per_s: seconds.iter().map(|second| second.expired).max().unwrap_or_default(),
@@ -139,6 +144,9 @@ fn scene(played: &Played, cache: &CacheSnapshot, watched: &WatchedFigures) -> Sc
         outdated_answers: witness.outdated(),
         bystander: played.bystander,
         warm_up: played.warm_up,
+        store: played.stage.store.as_ref().map(Store::facts),
+        degraded: played.degrades.then(|| played.stage.source.degradations().0),
+        sweep: played.sweep.clone(),
         seconds: seconds.clone(),
     }
 }
@@ -148,6 +156,9 @@ fn laws(scenario: &Scenario, policy: &Policy, played: &Played, cache: &CacheSnap
     let (gate, origin) = (played.stage.gate.snapshot(), played.stage.source.origin.counts());
     let ledger = Ledger { callers: &played.callers, origin: &origin, cache, gate: &gate };
     let mut checks = ledger.l1();
+    checks.extend(refusals(scenario, played, cache));
+    let by_phase = played.stage.source.calls_by_phase().iter().sum();
+    checks.push(Check::equal("L1 origin calls of all phases = of the origin", origin.started, by_phase));
     if policy.has(Measure::SingleFlight) {
         checks.push(ledger.l2(u64::from(!scenario.act.is_empty())));
     }
@@ -159,5 +170,21 @@ fn laws(scenario: &Scenario, policy: &Policy, played: &Played, cache: &CacheSnap
     checks.extend(ledger.l6());
     checks.extend(ledger.l7(played.peaks.queue, played.peaks.flight_waiters, scenario.cache.max_waiters as u64));
     checks.push(Check::equal("L8 answers of another key", 0, played.witness.foreign()));
+    checks
+}
+
+/// Each refusal that the cache counted is a caller who was refused, or who got the degraded value instead: both are counted
+/// apart from the engine. Only where no older value can stand in, which the caller is not told the reason of.
+fn refusals(scenario: &Scenario, played: &Played, cache: &CacheSnapshot) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let (degraded, refused) = played.stage.source.degradations();
+    if cache.stale_serves[StaleReason::Rejected] == 0 {
+        let told = played.callers.outcomes[Outcome::Rejected] + refused;
+        checks.push(Check::equal("L1 refusals = callers refused or degraded", cache.rejections.total(), told));
+    }
+    if scenario.cache.fallback {
+        let told = played.callers.outcomes[Outcome::Fallback];
+        checks.push(Check::equal("L1 degraded answers = degraded values of the application", degraded, told));
+    }
     checks
 }

@@ -5,19 +5,23 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use herdcache::{LoadContext, Loaded};
+use herdcache::{GetError, LoadContext, Loaded};
 use herdfeed::FlightTrigger;
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
+use super::key::RowKey;
 use super::mix::NEW_FROM;
+use super::phases::Phases;
 use super::watched::{Watched, WatchedFigures};
 use crate::origin::{Origin, OriginError};
 
 /// One row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Row {
     pub(super) key: u64,
     pub(super) version: u64,
@@ -34,10 +38,16 @@ pub(super) struct Source {
     /// Versions that readers who ask from now on must not see less of.
     least: Mutex<HashMap<u64, u64>>,
     watched: Mutex<Watched>,
+    phases: Phases,
+    /// Calls that began in each phase.
+    called: Mutex<[u64; 3]>,
+    /// Degraded values that were asked for: all of them, and those for requests that the gate or the table had refused.
+    degraded: AtomicU64,
+    degraded_refused: AtomicU64,
 }
 
 impl Source {
-    pub(super) fn new(origin: Origin, absent_from: u64, value_bytes: u64, watched: Watched) -> Self {
+    pub(super) fn new(origin: Origin, absent_from: u64, value_bytes: u64, watched: Watched, phases: Phases) -> Self {
         Self {
             origin,
             absent_from,
@@ -45,12 +55,17 @@ impl Source {
             versions: Mutex::default(),
             least: Mutex::default(),
             watched: Mutex::new(watched),
+            phases,
+            called: Mutex::default(),
+            degraded: AtomicU64::new(0),
+            degraded_refused: AtomicU64::new(0),
         }
     }
 
     /// Loads one row, for the engine.
-    pub(super) async fn load(self: Arc<Self>, cx: LoadContext<u64, Row>) -> Result<Loaded<Row>, OriginError> {
-        let key = *cx.key();
+    pub(super) async fn load(self: Arc<Self>, cx: LoadContext<RowKey, Row>) -> Result<Loaded<Row>, OriginError> {
+        let key = cx.key().number();
+        self.called.lock()[self.phases.at(Instant::now())] += 1;
         self.watch(key, |watched| watched.load_started(Instant::now(), cx.trigger()));
         // A database reads when the query arrives, not when its answer does.
         let row = self.row(key);
@@ -73,6 +88,26 @@ impl Source {
         let version = self.versions.lock().get(&key).copied().unwrap_or_default();
         let bytes = vec![0; usize::try_from(self.value_bytes).unwrap_or(usize::MAX)].into_boxed_slice();
         (key < self.absent_from || key >= NEW_FROM).then_some(Row { key, version, bytes })
+    }
+
+    /// The degraded row that the application has where nothing else may be answered.
+    pub(super) fn degraded(&self, key: u64, error: &GetError<OriginError>) -> Row {
+        self.degraded.fetch_add(1, Relaxed);
+        if matches!(error, GetError::Rejected { .. }) {
+            self.degraded_refused.fetch_add(1, Relaxed);
+        }
+        // Of no version: it is not what the database would say, whatever was written.
+        Row { key, version: u64::MAX, bytes: Box::default() }
+    }
+
+    /// How often a degraded row was asked for, and how often since the load had been refused.
+    pub(super) fn degradations(&self) -> (u64, u64) {
+        (self.degraded.load(Relaxed), self.degraded_refused.load(Relaxed))
+    }
+
+    /// Calls that began in each phase.
+    pub(super) fn calls_by_phase(&self) -> [u64; 3] {
+        *self.called.lock()
     }
 
     /// A new version of the row.

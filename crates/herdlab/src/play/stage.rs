@@ -3,17 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use herdcache::{Cache, ConfigError, Gate, Loaded, ReadThrough, Switch, Ttl};
+use herdcache::{Cache, ConfigError, Gate, Leasing, Loaded, ReadThrough, Shared, Switch, Ttl};
 use herdfeed::Measure;
 use tokio::time::Instant;
 
+use super::key::RowKey;
+use super::phases::Phases;
 use super::source::{Row, Source};
+use super::store::Store;
 use super::watched::Watched;
 use crate::origin::{Model, Origin, OriginError, Pool, Sharing};
 use crate::policy::{Cure, Policy};
-use crate::scenario::{CacheSpec, GateSpec, ModelSpec, OriginSpec, Scenario, Warm};
+use crate::scenario::{CacheSpec, GateSpec, KeyForm, ModelSpec, OriginSpec, Scenario, SharedSpec, Warm};
 
-pub(super) type RowCache = ReadThrough<u64, Row, OriginError>;
+pub(super) type RowCache = ReadThrough<RowKey, Row, OriginError>;
 
 /// What a cure multiplies.
 const CURE: u32 = 4;
@@ -25,7 +28,10 @@ pub(super) struct Stage {
     pub(super) source: Arc<Source>,
     /// The same database for queries that no cache stands before, counted apart.
     pub(super) beside: Origin,
+    /// What processes share, if the scenario has it.
+    pub(super) store: Option<Store>,
     pub(super) settings: Settings,
+    form: KeyForm,
 }
 
 /// Settings that a policy decides.
@@ -61,7 +67,7 @@ impl Settings {
 
 impl Stage {
     /// Builds it and fills the cache as the scenario says.
-    pub(super) fn build(scenario: &Scenario, policy: &Policy, seed: u64) -> Result<Self, ConfigError> {
+    pub(super) fn build(scenario: &Scenario, policy: &Policy, seed: u64, phases: Phases) -> Result<Self, ConfigError> {
         let settings = Settings::of(scenario, policy);
         let (origin, beside) = origins(&scenario.origin, &settings, seed);
         let gate = gate(&scenario.gate)?;
@@ -69,14 +75,21 @@ impl Stage {
         let warm_since = (scenario.keys.warm == Warm::Together).then_some(now);
         let key = scenario.keys.hot.first().map_or(0, |hot| hot.key);
         let watched = Watched::new(key, scenario.cache.fresh_for.0, settings.jitter, warm_since);
-        let source = Arc::new(Source::new(origin, scenario.keys.count, scenario.origin.value_bytes, watched));
-        let cache = cache(&scenario.cache, &settings, &gate, &source)?;
+        let source = Arc::new(Source::new(origin, scenario.keys.count, scenario.origin.value_bytes, watched, phases));
+        let store = scenario.shared.map(|spec| (Store::new(&spec), spec));
+        let cache = cache(&scenario.cache, &settings, &gate, &source, store.as_ref())?;
         for measure in policy.off() {
             cache.set_measure(measure, Switch::Off);
         }
-        let stage = Self { cache, gate, source, beside, settings };
+        let (store, form) = (store.map(|(store, _)| store), scenario.keys.form);
+        let stage = Self { cache, gate, source, beside, store, settings, form };
         stage.warm(scenario, seed);
         Ok(stage)
+    }
+
+    /// The key of a row.
+    pub(super) fn key(&self, number: u64) -> RowKey {
+        RowKey::of(self.form, number)
     }
 
     fn warm(&self, scenario: &Scenario, seed: u64) {
@@ -89,7 +102,7 @@ impl Stage {
                     Loaded::value(row).fresh_for(scenario.cache.fresh_for.0.mul_f64(0.02 + 0.98 * random.f64()))
                 }
             };
-            self.cache.insert(key, loaded);
+            self.cache.insert(self.key(key), loaded);
         }
     }
 }
@@ -126,12 +139,19 @@ fn gate(spec: &GateSpec) -> Result<Gate, ConfigError> {
     gate.build()
 }
 
-fn cache(spec: &CacheSpec, settings: &Settings, gate: &Gate, source: &Arc<Source>) -> Result<RowCache, ConfigError> {
+fn cache(
+    spec: &CacheSpec,
+    settings: &Settings,
+    gate: &Gate,
+    source: &Arc<Source>,
+    store: Option<&(Store, SharedSpec)>,
+) -> Result<RowCache, ConfigError> {
     let mut ttl = Ttl::fresh_for(spec.fresh_for.0).stale_for(spec.stale_for.0);
     if let Some(bound) = spec.stale_if_error_for {
         ttl = ttl.stale_if_error_for(bound.0);
     }
     let mut cache = Cache::builder("rows", ttl, gate)
+        .steady()
         .jitter(settings.jitter)
         .early_refresh(settings.beta)
         .origin_timeout(settings.origin_timeout)
@@ -147,6 +167,25 @@ fn cache(spec: &CacheSpec, settings: &Settings, gate: &Gate, source: &Arc<Source
     if let Some([base, cap]) = spec.cooling {
         cache = cache.cooling(base.0, cap.0);
     }
+    if let Some((store, spec)) = store {
+        cache = cache.shared(shared(store, spec));
+        if spec.lease {
+            cache = cache.lease(Leasing::new(store.clone()));
+        }
+    }
+    if spec.fallback {
+        let source = Arc::clone(source);
+        cache = cache.fallback(move |key: &RowKey, error| Some(source.degraded(key.number(), error)));
+    }
     let source = Arc::clone(source);
     cache.build_over(move |cx| Arc::clone(&source).load(cx))
+}
+
+fn shared(store: &Store, spec: &SharedSpec) -> Shared<Row> {
+    let mut shared = Shared::json(store.clone());
+    if let Some(limit) = spec.operation_timeout {
+        shared = shared.operation_timeout(limit.0);
+    }
+    let probe_every = spec.probe_every.map_or(SharedSpec::PROBE_EVERY, Duration::from);
+    shared.breaker(spec.fails_in_a_row.unwrap_or(SharedSpec::FAILS_IN_A_ROW), probe_every)
 }

@@ -22,6 +22,7 @@ pub(super) struct Watched {
     /// When the value in the cache ends to be fresh, without jitter.
     fresh_until: Option<Instant>,
     leads: Vec<Duration>,
+    early_expiries: u64,
 }
 
 /// What was seen of it.
@@ -37,6 +38,8 @@ pub(super) struct WatchedFigures {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Leads {
     pub(super) count: u64,
+    /// Expiries that one of them was the first load of.
+    pub(super) expiries: u64,
     pub(super) mean_ms: Option<f64>,
     pub(super) median_ms: Option<f64>,
 }
@@ -52,6 +55,7 @@ impl Watched {
             answered: None,
             fresh_until: warm_since.map(|since| since + fresh_for),
             leads: Vec::new(),
+            early_expiries: 0,
         }
     }
 
@@ -60,7 +64,9 @@ impl Watched {
     }
 
     pub(super) fn load_started(&mut self, now: Instant, trigger: FlightTrigger) {
+        let before = self.expiries.count();
         self.expiries.load_started(now, trigger);
+        self.early_expiries += u64::from(is_early(trigger) && self.expiries.count() > before);
         self.loads += 1;
         self.first.get_or_insert(now);
         if let Some(until) = self.fresh_until.filter(|_| is_early(trigger)) {
@@ -86,7 +92,7 @@ impl Watched {
             expiries: self.expiries.count(),
             loads: self.loads,
             first_answer: self.answered,
-            leads: leads(self.leads.clone()),
+            leads: Leads { expiries: self.early_expiries, ..leads(self.leads.clone()) },
         }
     }
 }
@@ -97,6 +103,7 @@ fn leads(mut all: Vec<Duration>) -> Leads {
     let mean = all.iter().map(|lead| ms(*lead)).sum::<f64>() / count as f64;
     Leads {
         count: count as u64,
+        expiries: 0,
         mean_ms: (count > 0).then_some(mean),
         median_ms: all.get(count / 2).map(|lead| ms(*lead)),
     }

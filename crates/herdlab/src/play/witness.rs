@@ -12,17 +12,15 @@ use herdfeed::{Outcome, Tally};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use super::phases::{NAMES, Phases};
 use super::source::Row;
 use crate::quantiles::{self, Quantiles};
 use crate::run::Phase;
-use crate::scenario::Trouble;
 
 /// Looks at every answer.
 pub(super) struct Witness {
-    start: Instant,
-    /// The first trouble's start, and the last one's end.
-    trouble: Option<(Duration, Duration)>,
-    phases: Mutex<[Seen; 3]>,
+    phases: Phases,
+    seen: Mutex<[Seen; 3]>,
     /// When the last reader got nothing.
     failed_at: Mutex<Option<Duration>>,
     /// Answers that were another key's (L8).
@@ -34,12 +32,11 @@ pub(super) struct Witness {
 struct Seen {
     latency: Histogram<u64>,
     outcomes: Tally<Outcome>,
-    origin_calls: u64,
 }
 
 impl Default for Seen {
     fn default() -> Self {
-        Self { latency: quantiles::histogram(), outcomes: Tally::default(), origin_calls: 0 }
+        Self { latency: quantiles::histogram(), outcomes: Tally::default() }
     }
 }
 
@@ -52,13 +49,10 @@ pub(super) struct Question {
 }
 
 impl Witness {
-    pub(super) fn new(trouble: &[Trouble]) -> Self {
-        let first = trouble.iter().map(|trouble| trouble.from.0).min();
-        let last = trouble.iter().map(|trouble| trouble.until.0).max();
+    pub(super) fn new(phases: Phases) -> Self {
         Self {
-            start: Instant::now(),
-            trouble: first.zip(last),
-            phases: Mutex::default(),
+            phases,
+            seen: Mutex::default(),
             failed_at: Mutex::default(),
             foreign: AtomicU64::new(0),
             outdated: AtomicU64::new(0),
@@ -70,39 +64,22 @@ impl Witness {
         Question { witness: Arc::clone(self), key, least, asked: Instant::now() }
     }
 
-    /// So many origin calls began within the second that ends now.
-    pub(super) fn origin_called(&self, calls: u64) {
-        // A second belongs to the phase of its middle: at the moment of its end the next one may have begun.
-        let now = Instant::now();
-        let phase = self.phase(now.checked_sub(Duration::from_millis(500)).unwrap_or(now));
-        self.phases.lock()[phase].origin_calls += calls;
-    }
-
-    fn phase(&self, at: Instant) -> usize {
-        let at = at.saturating_duration_since(self.start);
-        match self.trouble {
-            Some((_, last)) if at >= last => 2,
-            Some((first, _)) if at >= first => 1,
-            Some(_) | None => 0,
-        }
-    }
-
-    /// What was seen before, in and after the trouble; nothing if there was none.
-    pub(super) fn phases(&self) -> Vec<Phase> {
-        let phases = self.phases.lock();
-        let names = ["before", "fault", "after"].into_iter().zip(phases.iter());
-        let told = |(name, seen): (&'static str, &Seen)| Phase {
+    /// What was seen before, in and after the trouble, with the calls that began then; nothing if there was none.
+    pub(super) fn phases(&self, origin_calls: [u64; 3]) -> Vec<Phase> {
+        let seen = self.seen.lock();
+        let told = |((name, seen), origin_calls): ((&'static str, &Seen), u64)| Phase {
             name,
             latency_ms: Quantiles::of(&seen.latency),
             outcomes: seen.outcomes.clone(),
-            origin_calls: seen.origin_calls,
+            origin_calls,
         };
-        names.filter(|_| self.trouble.is_some()).map(told).collect()
+        let all = NAMES.into_iter().zip(seen.iter()).zip(origin_calls);
+        all.filter(|_| self.phases.trouble_ends().is_some()).map(told).collect()
     }
 
     /// How long after the trouble's end a reader still got nothing.
     pub(super) fn recovery(&self) -> Option<Duration> {
-        let (_, last) = self.trouble?;
+        let last = self.phases.trouble_ends()?;
         Some(self.failed_at.lock().map_or(Duration::ZERO, |at| at.saturating_sub(last)))
     }
 
@@ -127,13 +104,13 @@ impl Question {
         if row.is_some_and(|row| row.version < self.least) {
             witness.outdated.fetch_add(1, Relaxed);
         }
-        let phase = witness.phase(self.asked);
-        let seen = &mut witness.phases.lock()[phase];
+        let phase = witness.phases.at(self.asked);
+        let seen = &mut witness.seen.lock()[phase];
         quantiles::record(&mut seen.latency, self.asked.elapsed());
         let Some(outcome) = outcome else { return };
         seen.outcomes[outcome] += 1;
         if outcome.is_success() == Some(false) {
-            *witness.failed_at.lock() = Some(witness.start.elapsed());
+            *witness.failed_at.lock() = Some(witness.phases.since_start(Instant::now()));
         }
     }
 }

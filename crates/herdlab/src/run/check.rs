@@ -124,7 +124,9 @@ impl Ledger<'_> {
     /// L7, bounds: entries, queue and waiters within what was configured, and no law broken inside.
     pub fn l7(&self, queue_peak: u64, waiters_peak: u64, max_waiters: u64) -> Vec<Check> {
         vec![
-            Check::at_most("L7 entries", self.cache.capacity, self.cache.entries),
+            // Absences have a room of their own, on top of the values'.
+            Check::at_most("L7 values", self.cache.capacity, self.cache.entries.saturating_sub(self.cache.negatives)),
+            Check::at_most("L7 absences", self.cache.negative_capacity, self.cache.negatives),
             Check::at_most("L7 most loads queued", self.gate.queue, queue_peak),
             Check::at_most("L7 most waiters of one flight", max_waiters, waiters_peak),
             Check::equal("law violations seen by the engine", 0, self.cache.law_violations),

@@ -40,6 +40,12 @@ pub struct Scene {
     pub bystander: Option<BystanderFacts>,
     /// The warm-up, if there was one.
     pub warm_up: Option<WarmUpFacts>,
+    /// The shared store, if there was one.
+    pub store: Option<StoreFacts>,
+    /// Degraded values that the application was asked for, as it counted them; `null` if it has none.
+    pub degraded: Option<u64>,
+    /// Requests for the same keys before caches of several sizes, if the scenario says so.
+    pub sweep: Option<SweepFacts>,
     /// Each second of the run.
     pub seconds: Vec<Second>,
 }
@@ -53,6 +59,10 @@ pub struct EarlyFacts {
     pub lead_ms_mean: Option<f64>,
     /// The same in the median.
     pub lead_ms_median: Option<f64>,
+    /// Expiries that one of them was the first load of.
+    pub expiries: u64,
+    /// `starts` ÷ `expiries`; 1 with single-flight.
+    pub starts_per_expiry: Option<f64>,
 }
 
 /// Queries of another kind on the same database.
@@ -77,6 +87,49 @@ pub struct WarmUpFacts {
     pub failed: u64,
     /// How long it took.
     pub duration_ms: f64,
+}
+
+/// A store that processes share, as it counted its callers itself.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct StoreFacts {
+    /// Operations that arrived.
+    pub calls: u64,
+    /// Those that arrived while it was in trouble.
+    pub calls_in_trouble: u64,
+    /// Of these, those that came when its callers must have noticed: one probe interval after the trouble began.
+    pub probes: u64,
+    /// The shortest time between two of them.
+    pub least_gap_ms: Option<f64>,
+    /// Values in it at the end.
+    pub values: u64,
+}
+
+/// Requests for the same keys before caches of several sizes.
+#[derive(Clone, Debug, Serialize)]
+pub struct SweepFacts {
+    /// Requests that were counted.
+    pub requests: u64,
+    /// The least that a size has more of hits than the one before it, as parts of all requests.
+    pub least_gain: Option<f64>,
+    /// The least that the engine has more of hits than an exact LRU of its size.
+    pub least_over_lru: Option<f64>,
+    /// Each size.
+    pub sizes: Vec<SizeFacts>,
+}
+
+/// Caches of one size.
+#[derive(Clone, Debug, Serialize)]
+pub struct SizeFacts {
+    /// The size as text: the word by which a check names it.
+    pub name: String,
+    /// How many entries each may hold.
+    pub entries: u64,
+    /// Hits of the engine's cache ÷ requests.
+    pub hit_ratio: Option<f64>,
+    /// The same where the least recently used key makes room.
+    pub lru_hit_ratio: Option<f64>,
+    /// The same where the key that was asked for least makes room.
+    pub lfu_hit_ratio: Option<f64>,
 }
 
 /// One second of a run.

@@ -25,6 +25,10 @@ const TEXTS: &[(&str, &str)] = &[
     ("pool-and-timeout", include_str!("../../scenarios/pool-and-timeout.toml")),
     ("closed-loop", include_str!("../../scenarios/closed-loop.toml")),
     ("central-refresher", include_str!("../../scenarios/central-refresher.toml")),
+    ("tenants", include_str!("../../scenarios/tenants.toml")),
+    ("store-outage", include_str!("../../scenarios/store-outage.toml")),
+    ("store-outage-fallback", include_str!("../../scenarios/store-outage-fallback.toml")),
+    ("hit-ratio", include_str!("../../scenarios/hit-ratio.toml")),
     ("five-hours", include_str!("../../scenarios/five-hours.toml")),
 ];
 

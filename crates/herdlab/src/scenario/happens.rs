@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::Time;
+use super::{StoreTrouble, Time};
 
 /// Queries of another kind on the same database, which no cache stands before.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
@@ -50,6 +50,8 @@ pub struct Trouble {
     /// Whether the central refresher stands still, where the policy has one.
     #[serde(default)]
     pub stops_refresher: bool,
+    /// What is wrong with the shared store.
+    pub store: Option<StoreTrouble>,
 }
 
 fn one() -> f64 {
@@ -77,6 +79,8 @@ pub struct Act {
 pub enum Deed {
     /// Writes a new version to the database, then invalidates the key.
     Write,
+    /// A mistake: writes a new version to the database, and forgets the cache.
+    WriteUnseen,
     /// Invalidates the key.
     Invalidate,
     /// Marks the key stale.

@@ -34,6 +34,9 @@ pub struct CacheSpec {
     /// The most waiters of one flight.
     #[serde(default = "max_waiters")]
     pub max_waiters: usize,
+    /// Whether the application has a degraded value where nothing else may be answered.
+    #[serde(default)]
+    pub fallback: bool,
 }
 
 fn max_waiters() -> usize {

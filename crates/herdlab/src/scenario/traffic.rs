@@ -15,6 +15,9 @@ pub struct Traffic {
     /// Intended arrivals each second, above 0; a closed loop has none.
     #[serde(default)]
     pub per_second: f64,
+    /// Requests of a burst, 1 to 100,000.
+    #[serde(default)]
+    pub burst: u32,
     /// Users of a closed loop, 1 to 1,000,000.
     #[serde(default)]
     pub users: u64,
@@ -46,25 +49,26 @@ pub enum PacingSpec {
     Poisson,
     /// A metronome.
     Constant,
+    /// So many at once, at independent moments.
+    Bursts,
     /// So many users, each of whom waits for an answer before asking again.
     Closed,
 }
 
-impl PacingSpec {
+impl Traffic {
     /// The law of the gaps; a closed loop has none of its own.
-    pub fn open(self) -> Option<Pacing> {
-        match self {
-            Self::Poisson => Some(Pacing::Poisson),
-            Self::Constant => Some(Pacing::Constant),
-            Self::Closed => None,
+    pub fn open(&self) -> Option<Pacing> {
+        match self.pacing {
+            PacingSpec::Poisson => Some(Pacing::Poisson),
+            PacingSpec::Constant => Some(Pacing::Constant),
+            PacingSpec::Bursts => Some(Pacing::Bursts(self.burst)),
+            PacingSpec::Closed => None,
         }
     }
-}
 
-impl Traffic {
     /// Arrivals each second, where they do not depend on answers.
     pub fn open_rate(&self) -> Option<f64> {
-        self.pacing.open().map(|_| self.per_second)
+        self.open().map(|_| self.per_second)
     }
 
     /// Requests each second if answers take no time.
@@ -74,7 +78,28 @@ impl Traffic {
 
     /// The field that cannot be, and why.
     pub(super) fn validate(&self) -> Result<(), (&'static str, &'static str)> {
-        if self.pacing.open().is_some() {
+        if self.length.seconds() < 0.001 {
+            return Err(("traffic.length", "must be at least 1ms"));
+        }
+        if self.after >= self.length {
+            return Err(("traffic.after", "must be before traffic.length, which counts from the start of the run"));
+        }
+        if self.most_in_flight == 0 {
+            return Err(("traffic.most_in_flight", "must be at least 1"));
+        }
+        if self.wait_timeout.is_some_and(|limit| limit.seconds() < 0.001) {
+            return Err((
+                "traffic.wait_timeout",
+                "must be at least 1ms; left out, callers wait for the flight's deadline",
+            ));
+        }
+        if self.pacing == PacingSpec::Bursts && !(1..=100_000).contains(&self.burst) {
+            return Err(("traffic.burst", "must be 1 to 100,000 with pacing = \"bursts\""));
+        }
+        if self.pacing != PacingSpec::Bursts && self.burst != 0 {
+            return Err(("traffic.burst", "is a word of pacing = \"bursts\""));
+        }
+        if self.open().is_some() {
             if !(self.per_second > 0.0 && self.per_second <= 1e6) {
                 return Err(("traffic.per_second", "must be above 0 and at most 1,000,000"));
             }

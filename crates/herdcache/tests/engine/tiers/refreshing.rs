@@ -193,3 +193,32 @@ async fn s5_a_flight_that_asks_the_tier_may_be_lent_a_permit() {
     assert!(began.elapsed() <= ms(100), "{:?}", began.elapsed());
     assert_quiet(&cache.snapshot());
 }
+
+/// T1: a store that is full need not take what the tier has; a stale value there is loaded anew all the same, or its
+/// readers would be answered with it until its end.
+#[cfg(feature = "lab")]
+#[tokio::test(start_paused = true)]
+async fn t1_a_stale_value_that_finds_no_room_is_refreshed() {
+    let tier = MemoryTier::new();
+    let one = process("no-room", STALE, &tier).build().unwrap();
+    let full = process("no-room", STALE, &tier).steady().capacity(10).build().unwrap();
+    let calls = calls();
+    get(&one, 99, &calls, (ms(10), 1)).await;
+    turns().await;
+    sleep(ms(15_000)).await;
+    // Ten keys that everybody asks for: none of them makes room for a key that nobody has asked for yet.
+    for _ in 0..20 {
+        for key in 0..10 {
+            get(&full, key, &calls, (ms(1), 5)).await;
+        }
+    }
+    let before = calls.started();
+    let got = full.get_with(&99, calls.load(ms(10), Ok(2))).await;
+    assert_eq!((outcome(&got), value(got)), (Some(Outcome::Stale), 1));
+    assert!(full.peek(&99).is_none(), "the test wants a store that did not take it");
+    sleep(ms(20)).await;
+    assert_eq!((calls.started(), full.snapshot().refreshes[RefreshResult::Stored]), (before + 1, 1));
+    assert_eq!(get(&full, 99, &calls, (ms(10), 3)).await, 2, "from the tier, which has the new value");
+    assert_eq!(calls.started(), before + 1);
+    assert_quiet(&full.snapshot());
+}
