@@ -151,7 +151,7 @@ fn panel(board: &Board, panel: &Panel, grid: &Value) -> Value {
     let mut fields = json!({
         "datasource": source(),
         "description": panel.about,
-        "fieldConfig": { "defaults": defaults(panel), "overrides": overrides(panel.queries) },
+        "fieldConfig": { "defaults": linked(board, panel), "overrides": overrides(panel.queries) },
         "gridPos": grid,
         "id": panel.id,
         "options": options,
@@ -180,6 +180,19 @@ fn figure(look: Look) -> Value {
         "graphMode": "area",
         "reduceOptions": { "calcs": ["lastNotNull"], "fields": "", "values": false },
     })
+}
+
+/// Series that name a cache lead to its details, where these are on another dashboard.
+fn linked(board: &Board, panel: &Panel) -> Value {
+    let mut defaults = defaults(panel);
+    let (title, uid) = board.other;
+    let names_cache = panel.queries.iter().any(|query| query.legend.contains("{{job}} {{herdcache_name}}"));
+    if names_cache {
+        let labels = "var-job=${__field.labels.job}&var-cache=${__field.labels.herdcache_name}";
+        let url = format!("/d/{uid}?var-datasource=${{datasource}}&{labels}&${{__url_time_range}}");
+        defaults["links"] = json!([{ "title": title, "url": url }]);
+    }
+    defaults
 }
 
 fn defaults(panel: &Panel) -> Value {
