@@ -16,7 +16,8 @@ pub enum Reach {
     /// The shared tier has confirmed it: no process reads what was there before out of it.
     Cluster,
     /// It holds in this process. The shared tier could not be told yet and will be, as long as the cache lives; until
-    /// then other processes may read from it what was there before.
+    /// then other processes may read from it what was there before. What is told later is that the key is invalid, also
+    /// where a value was inserted: by then another process may have changed it again.
     Queued,
 }
 

@@ -29,8 +29,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if now >= until {
             return Look::Next(Next::LoadAlone);
         }
-        let pause = pauses.next(fastrand::f64()).min(Duration::from_nanos(until - now));
-        time::sleep(pause).await;
+        // However long the pauses have grown: the last look comes while there is time for it to be answered.
+        let last = until.saturating_sub(nanos(trip.tiers.link.timeout()));
+        let most = if now < last { last - now } else { until - now };
+        time::sleep(pauses.next(fastrand::f64()).min(Duration::from_nanos(most))).await;
         if clock::exact() >= self.flight.deadline {
             return Look::Next(Next::Follow);
         }

@@ -149,9 +149,18 @@ impl<W: Clone> Outbox<W> {
         }
     }
 
-    /// Nobody will send what waits: whoever waits for it is told.
+    /// Nobody sends what waits for now: whoever waits for it is told. Of what is sent later, values have aged by then, and
+    /// another process may have changed their keys since: what they replace is removed instead.
     pub(crate) fn give_up(&self) {
-        let told: Vec<_> = self.state.lock().rows.values_mut().flat_map(|row| std::mem::take(&mut row.told)).collect();
+        let (mut told, mut old) = (Vec::new(), Vec::new());
+        {
+            let mut state = self.state.lock();
+            for row in state.rows.values_mut() {
+                told.append(&mut row.told);
+                old.push(std::mem::replace(&mut row.change, Change::Remove));
+            }
+        }
+        drop(old);
         for ticket in &told {
             ticket.queued();
         }
@@ -197,5 +206,14 @@ mod tests {
         let turns = outbox.turns(9);
         assert_eq!(turns.iter().map(|turn| turn.key.hash()).collect::<Vec<_>>(), [1, 0]);
         assert!(turns.iter().all(|turn| matches!(turn.change, Change::Remove)));
+    }
+
+    /// W2: a value that nobody could send is not sent later, when another process may have changed its key.
+    #[test]
+    fn w2_a_value_that_was_given_up_is_a_removal_from_then_on() {
+        let outbox = Outbox::<u8>::new(2);
+        assert!(matches!(outbox.post(key(1), Change::Write(1), &Ticket::new()), Posted::Waits(None)));
+        outbox.give_up();
+        assert!(matches!(outbox.turns(9)[..], [Turn { change: Change::Remove, .. }]));
     }
 }

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 use super::judge::{self, FRESH, OPERATION, RESERVE, STALE};
 use super::source::Source;
 use super::steps::{History, KEYS, PROCESSES, Setup, Step};
-use super::world::{self, Reached, World};
+use super::world::{self, Due, Reached, World};
 use crate::support::{DbError, assert_quiet, ms};
 
 type Items = ReadThrough<u64, u64, DbError>;
@@ -143,7 +143,7 @@ impl Play {
     }
 
     /// Hears how far a change has got.
-    fn hear(&self, (process, key): (usize, usize), due: u64, insert: Option<usize>, spread: Spread) {
+    fn hear(&self, (process, key): (usize, usize), due: Due, insert: Option<usize>, spread: Spread) {
         let world = Arc::clone(&self.world);
         tokio::spawn(async move {
             let reach = spread.await;

@@ -31,12 +31,16 @@ pub(super) struct World {
     inserts: Vec<Insert>,
     /// When a process last had a change of a key on its way to the tier, and how many are.
     changing: [[(usize, Option<Instant>); KEYS]; PROCESSES],
+    /// When each key was changed, by whichever process.
+    changed: [Vec<Instant>; KEYS],
     /// L5: what callers of a process may not get any more: anything older.
     own: [[u64; KEYS]; PROCESSES],
     /// L5: what no flight that begins now, in whatever process, may find in the tier.
     all: [u64; KEYS],
     /// When the tier last forgot tombstones or counters.
     forgot: Option<Instant>,
+    /// Each time it did: for each key what the oldest load had read that nothing could refuse any more.
+    let_through: Vec<[Option<u64>; KEYS]>,
     /// Whether an answer of the tier was ever late, so that copies may look younger than they are.
     pub(super) was_slow: bool,
     pub(super) asked: [u64; PROCESSES],
@@ -68,6 +72,8 @@ struct Insert {
 pub(super) struct Due {
     pub(super) own: u64,
     pub(super) all: u64,
+    /// How often the tier had forgotten by then.
+    forgot: usize,
 }
 
 /// A value of this key with this number.
@@ -92,9 +98,11 @@ impl World {
             born: HashMap::new(),
             inserts: Vec::new(),
             changing: [[(0, None); KEYS]; PROCESSES],
+            changed: Default::default(),
             own: [[0; KEYS]; PROCESSES],
             all: [0; KEYS],
             forgot: None,
+            let_through: Vec::new(),
             was_slow: false,
             asked: [0; PROCESSES],
             outcomes: std::array::from_fn(|_| Tally::default()),
@@ -104,11 +112,12 @@ impl World {
     }
 
     /// The source changes, and a process is about to say so. Gives the new value, and what callers may get from then on.
-    pub(super) fn changes(&mut self, process: usize, key: usize) -> (u64, u64) {
+    pub(super) fn changes(&mut self, process: usize, key: usize) -> (u64, Due) {
         let new = value(self.next, key);
         self.next += 1;
         self.truth[key] = new;
         self.changing[process][key].0 += 1;
+        self.changed[key].push(Instant::now());
         // Of two processes that write at the same time, the tier keeps what reaches it last.
         let others = self.inserts.iter().filter(|insert| insert.process != process && insert.key == key);
         let racing = others.filter(|insert| insert.on_its_way).map(|insert| insert.value).min();
@@ -116,7 +125,7 @@ impl World {
         let old = self.forgot.and_then(|forgot| self.loads_out(key, forgot));
         let due = [racing, old].into_iter().flatten().fold(new, u64::min);
         self.own[process][key] = self.own[process][key].max(due);
-        (new, due)
+        (new, Due { own: due, all: due, forgot: self.let_through.len() })
     }
 
     /// A process writes this value.
@@ -141,11 +150,18 @@ impl World {
     /// W2: all keys of a process change at once.
     pub(super) fn clears(&mut self, process: usize) {
         self.changing[process].iter_mut().for_each(|(_, last)| *last = Some(Instant::now()));
+        self.changed.iter_mut().for_each(|times| times.push(Instant::now()));
+    }
+
+    /// Z2: whether a follower may have come to its deadline though nothing is wrong: each change of the key makes one load
+    /// more, all under one lease after the other, and three of the longest are as long as a flight may be.
+    pub(super) fn was_changed_again_and_again(&self, key: usize) -> bool {
+        self.changed[key].iter().filter(|at| at.elapsed() <= LONGEST).count() >= 2
     }
 
     /// L5: the tier has confirmed a change: no flight that begins from here on finds anything older in it.
-    pub(super) fn confirmed(&mut self, key: usize, due: u64) {
-        self.all[key] = self.all[key].max(due);
+    pub(super) fn confirmed(&mut self, key: usize, due: Due) {
+        self.all[key] = self.all[key].max(self.still(due, key).all);
     }
 
     /// What the oldest load of a key read that began before this moment and may yet be written.
@@ -158,8 +174,10 @@ impl World {
     pub(super) fn forgets(&mut self) {
         let now = Instant::now();
         self.forgot = Some(now);
+        let old = std::array::from_fn(|key| self.loads_out(key, now));
+        self.let_through.push(old);
         for key in 0..KEYS {
-            if let Some(old) = self.loads_out(key, now) {
+            if let Some(old) = old[key] {
                 self.all[key] = self.all[key].min(old);
                 self.own.iter_mut().for_each(|own| own[key] = own[key].min(old));
             }
@@ -167,7 +185,14 @@ impl World {
     }
 
     pub(super) fn due(&self, process: usize, key: usize) -> Due {
-        Due { own: self.own[process][key], all: self.all[key] }
+        Due { own: self.own[process][key], all: self.all[key], forgot: self.let_through.len() }
+    }
+
+    /// What is left of what was due: the tier may have forgotten since then, and have been read or told after that.
+    pub(super) fn still(&self, due: Due, key: usize) -> Due {
+        let since = self.let_through[due.forgot..].iter().filter_map(|old| old[key]);
+        let old = since.min().unwrap_or(u64::MAX);
+        Due { own: due.own.min(old), all: due.all.min(old), ..due }
     }
 
     /// How old a value is at least.

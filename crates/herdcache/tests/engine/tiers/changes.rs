@@ -162,6 +162,25 @@ async fn t5_an_insert_outranks_loads_of_other_processes() {
     assert_eq!((shared(&one).queued, tier.values()), (0, 1), "removed, since it could not be written");
 }
 
+/// L5, W2: a value that waited for a tier in trouble is not written over what another process changed meanwhile.
+#[tokio::test(start_paused = true)]
+async fn l5_a_queued_insert_does_not_undo_a_later_invalidation() {
+    let tier = MemoryTier::new();
+    let build = || process("queues", MINUTE, &tier).build().unwrap();
+    let (one, other, calls) = (build(), build(), calls());
+    down(&tier);
+    assert_eq!(one.invalidate(&1).await, Reach::Queued);
+    // The tier is not even tried for this one: it is known to be in trouble.
+    let tried = tier.operations(SharedOperation::Write);
+    assert_eq!(one.insert(7, 1).await, Reach::Queued);
+    assert_eq!(tier.operations(SharedOperation::Write), tried);
+    tier.heal();
+    assert_eq!(other.invalidate(&7).await, Reach::Cluster);
+    sleep(ms(10_000)).await;
+    assert_eq!((shared(&one).queued, tier.values()), (0, 0));
+    assert_eq!(get(&other, 7, &calls, (ms(0), 2)).await, 2);
+}
+
 /// A6: after `clear` this process believes nothing of the tier that is older; keys that it held are removed there.
 #[tokio::test(start_paused = true)]
 async fn a6_a_cleared_cache_believes_nothing_older() {

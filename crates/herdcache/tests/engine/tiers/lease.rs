@@ -358,6 +358,26 @@ async fn z2_a_follower_gives_up_within_its_bounds() {
     assert_quiet(&snapshot);
 }
 
+/// Z2: a value that comes before a follower's last moment is found, however long its pauses have grown.
+#[tokio::test(start_paused = true)]
+async fn z2_a_followers_last_look_is_in_time() {
+    let tier = MemoryTier::new();
+    let build = || {
+        let builder = process("last-look", MINUTE, &tier).origin_timeout(ms(400)).flight_deadline(ms(400));
+        builder.lease(Leasing::new(tier.clone()).poll(ms(300), ms(5_000))).build().unwrap()
+    };
+    let (holder, follower, calls) = (build(), build(), calls());
+    for key in 0..20 {
+        let load = ask(&holder, key, calls.load(ms(340), Ok(key)));
+        turns().await;
+        let began = Instant::now();
+        assert_eq!(get(&follower, key, &calls, (ms(0), 99)).await, key);
+        assert!(began.elapsed() <= ms(350), "an operation's timeout before the deadline: {:?}", began.elapsed());
+        assert_eq!(value(load.await.unwrap()), key);
+    }
+    assert_eq!((calls.started(), lease(&follower).polls[LeasePoll::Found]), (20, 20));
+}
+
 /// Z2: followers of a holder whose load failed try one after the other; an error is never shared with other processes.
 #[tokio::test(start_paused = true)]
 async fn z2_after_a_failed_load_one_successor_at_a_time() {
