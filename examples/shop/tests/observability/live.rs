@@ -52,7 +52,7 @@ const NEVER: &[&str] = &[
     r#"herdcache_shared_reads_total{job="shared-down",herdcache_shared_read="miss"}"#,
     r#"herdcache_removals_total{job="tight",herdcache_removal_cause="evicted"}"#,
     r#"herdcache_requests_total{job="idle"}"#,
-    r#"herdcache_connection_errors_total{job="well"}"#,
+    r#"herdcache_connection_errors_total{job="well",error_type="connection_error"}"#,
     "herdcache_law_violations_total",
     "herdcache_recorder_panics_total",
 ];
