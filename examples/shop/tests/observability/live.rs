@@ -25,6 +25,7 @@ const QUIET: &[(&str, &str)] = &[
     ("`Leases renewed` renewals", "loads that last a third of their lease lose it here"),
     ("`Telling less than all` events dropped", "the fleet is too small to drop events"),
     ("`Telling less than all` samples lost", "no recorder panics"),
+    ("`Telling less than all` gaps in collections", "no collection panics"),
     ("`Telling less than all` names folded", "the shop has one cache"),
 ];
 
@@ -55,6 +56,7 @@ const NEVER: &[&str] = &[
     r#"herdcache_connection_errors_total{job="well",error_type="connection_error"}"#,
     "herdcache_law_violations_total",
     "herdcache_recorder_panics_total",
+    "herdcache_collection_failures_total",
 ];
 
 fn quiet(asked: &Asked) -> bool {
