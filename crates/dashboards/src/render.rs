@@ -137,14 +137,14 @@ fn panels(board: &Board) -> Vec<Value> {
 
 fn height(look: Look) -> u32 {
     match look {
-        Look::Lines | Look::Stacked | Look::Table => TALL,
+        Look::Lines | Look::NearOne | Look::Stacked | Look::Table => TALL,
         Look::Rising { .. } | Look::Falling { .. } | Look::Figure => FIGURE,
     }
 }
 
 fn panel(board: &Board, panel: &Panel, grid: &Value) -> Value {
     let (kind, options) = match panel.look {
-        Look::Lines | Look::Stacked => ("timeseries", over_time()),
+        Look::Lines | Look::NearOne | Look::Stacked => ("timeseries", over_time()),
         Look::Rising { .. } | Look::Falling { .. } | Look::Figure => ("stat", figure(panel.look)),
         Look::Table => ("table", json!({ "showHeader": true })),
     };
@@ -204,6 +204,12 @@ fn defaults(panel: &Panel) -> Value {
         Look::Lines | Look::Stacked => {
             defaults["custom"] = drawn(panel.look);
             defaults["min"] = json!(0);
+            return defaults;
+        }
+        Look::NearOne => {
+            defaults["custom"] = drawn(panel.look);
+            defaults["decimals"] = json!(2);
+            defaults["max"] = json!(1);
             return defaults;
         }
         Look::Figure | Look::Table => return defaults,

@@ -142,6 +142,17 @@ fn every_panel_rule_and_alert_works_on_a_real_prometheus() {
     }
     assert!(waiting.is_over(), "after {:?}:\n  {}", began.elapsed(), waiting.complaints());
 
+    // The same look finds nothing where there is nothing: it can fail.
+    let nothing = || Waiting {
+        panels: vec![Asked { by: String::new(), expr: "sum(rate(herdcache_request_total[15s]))".to_owned() }],
+        selectors: vec![r#"herdcache_requests_total{herdcache_request_outcome="miss"}"#.to_owned()],
+        alerts: vec![("well", "HerdcacheRejecting")],
+        shows: vec![NEVER[0]],
+    };
+    let mut still = nothing();
+    still.look(&prometheus);
+    assert_eq!(still.complaints(), nothing().complaints());
+
     let rules = prometheus.rules();
     for rule in &rules {
         assert_eq!((rule.health.as_str(), rule.evaluated), ("ok", true), "{}: {}", rule.name, rule.error);
