@@ -116,8 +116,10 @@ pub enum Unit {
 /// How a panel is drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Look {
-    /// Lines over time.
+    /// Lines over time, from 0 on.
     Lines,
+    /// Lines over time just below 1, where the small difference is what matters.
+    NearOne,
     /// Areas over time, one on the other: parts of a whole.
     Stacked,
     /// One figure, orange from the first bound on and red from the second.

@@ -137,21 +137,21 @@ fn panels(board: &Board) -> Vec<Value> {
 
 fn height(look: Look) -> u32 {
     match look {
-        Look::Lines | Look::Stacked | Look::Table => TALL,
+        Look::Lines | Look::NearOne | Look::Stacked | Look::Table => TALL,
         Look::Rising { .. } | Look::Falling { .. } | Look::Figure => FIGURE,
     }
 }
 
 fn panel(board: &Board, panel: &Panel, grid: &Value) -> Value {
     let (kind, options) = match panel.look {
-        Look::Lines | Look::Stacked => ("timeseries", over_time()),
+        Look::Lines | Look::NearOne | Look::Stacked => ("timeseries", over_time()),
         Look::Rising { .. } | Look::Falling { .. } | Look::Figure => ("stat", figure(panel.look)),
         Look::Table => ("table", json!({ "showHeader": true })),
     };
     let mut fields = json!({
         "datasource": source(),
         "description": panel.about,
-        "fieldConfig": { "defaults": defaults(panel), "overrides": overrides(panel.queries) },
+        "fieldConfig": { "defaults": linked(board, panel), "overrides": overrides(panel.queries) },
         "gridPos": grid,
         "id": panel.id,
         "options": options,
@@ -182,6 +182,19 @@ fn figure(look: Look) -> Value {
     })
 }
 
+/// Series that name a cache lead to its details, where these are on another dashboard.
+fn linked(board: &Board, panel: &Panel) -> Value {
+    let mut defaults = defaults(panel);
+    let (title, uid) = board.other;
+    let names_cache = panel.queries.iter().any(|query| query.legend.contains("{{job}} {{herdcache_name}}"));
+    if names_cache {
+        let labels = "var-job=${__field.labels.job}&var-cache=${__field.labels.herdcache_name}";
+        let url = format!("/d/{uid}?var-datasource=${{datasource}}&{labels}&${{__url_time_range}}");
+        defaults["links"] = json!([{ "title": title, "url": url }]);
+    }
+    defaults
+}
+
 fn defaults(panel: &Panel) -> Value {
     let mut defaults = json!({ "unit": unit(panel.unit) });
     let step = |colour: &str, value: Option<f64>| json!({ "color": colour, "value": value });
@@ -191,6 +204,12 @@ fn defaults(panel: &Panel) -> Value {
         Look::Lines | Look::Stacked => {
             defaults["custom"] = drawn(panel.look);
             defaults["min"] = json!(0);
+            return defaults;
+        }
+        Look::NearOne => {
+            defaults["custom"] = drawn(panel.look);
+            defaults["decimals"] = json!(2);
+            defaults["max"] = json!(1);
             return defaults;
         }
         Look::Figure | Look::Table => return defaults,

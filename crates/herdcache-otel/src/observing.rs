@@ -31,7 +31,7 @@ pub(crate) struct State {
     readings: Readings,
     /// Of caches, and of gates.
     folds: Mutex<(Folds, Folds)>,
-    /// Collections that came to nothing because something panicked.
+    /// Instruments that said nothing in a collection because something panicked.
     failed: AtomicU64,
 }
 
@@ -76,14 +76,16 @@ impl State {
     fn look(&self) -> Reading {
         let now = herdcache::process_totals();
         let (cache_configs, gate_configs) = herdcache::process_config();
+        let cache_configs: HashMap<_, _> = cache_configs.iter().map(|config| (config.name.as_str(), config)).collect();
+        let gate_configs: HashMap<_, _> = gate_configs.iter().map(|config| (config.name.as_str(), config)).collect();
         let (mut caches, mut gates) = (Seen::new(), Seen::new());
         for cache in &now.caches {
-            let config = cache_configs.iter().find(|config| config.name == cache.name);
+            let config = cache_configs.get(cache.name.as_str()).copied();
             let line = || line_of_cache(&CacheView { now: cache, config });
             place(self.caches.find(&cache.name), (&cache.name, cache.built), line, &mut caches);
         }
         for gate in &now.gates {
-            let config = gate_configs.iter().find(|config| config.name == gate.name);
+            let config = gate_configs.get(gate.name.as_str()).copied();
             let line = || line_of_gate(&GateView { now: gate, config });
             place(self.gates.find(&gate.name), (&gate.name, gate.built), line, &mut gates);
         }
@@ -92,7 +94,7 @@ impl State {
         reading.0.extend(folds.1.take(gates));
         let overflow = folds.0.ever(OTHER) + folds.1.ever(OTHER);
         drop(folds);
-        let process = ProcessView { now: &now, overflow };
+        let process = ProcessView { now: &now, overflow, failed: self.failed.load(Relaxed) };
         reading.0.push((Arc::clone(&self.process), line_of_process(&process)));
         reading
     }

@@ -21,6 +21,8 @@ pub(crate) struct ProcessView<'a> {
     pub(crate) now: &'a Snapshot,
     /// Caches and gates whose names were folded.
     pub(crate) overflow: u64,
+    /// Instruments that said nothing in a collection.
+    pub(crate) failed: u64,
 }
 
 /// One value.

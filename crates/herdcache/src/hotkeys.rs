@@ -111,6 +111,31 @@ impl<K> HotKeys<K> {
         &self.shards[usize::try_from((hash >> 32) % SHARDS as u64).unwrap_or(0)]
     }
 
+    /// Estimated requests of the `most` hottest keys, and how much too high they may be, without saying which keys; with
+    /// what they are a part of. Costs a fraction of [`HotKeys::top`].
+    pub(crate) fn shares(&self, most: usize, now: Moment) -> (Vec<(u64, u64)>, Top<K>) {
+        let mut all = Top { keys: Vec::new(), requests: 0, window_ns: 0 };
+        let mut hottest: Vec<(u64, u64)> = Vec::with_capacity(most + 1);
+        for shard in &self.shards {
+            let mut windows = shard.lock();
+            let over = windows.turn(now);
+            all.window_ns = all.window_ns.max(now.saturating_sub(windows.before_began));
+            all.requests += windows.now.samples() + windows.before.samples();
+            windows.now.joined(&windows.before, |count| {
+                if hottest.len() < most || hottest.last().is_some_and(|least| count > *least) {
+                    let place = hottest.partition_point(|other| *other >= count);
+                    hottest.insert(place, count);
+                    hottest.truncate(most);
+                }
+            });
+            drop(windows);
+            drop(over);
+        }
+        let scale = u64::from(account::SAMPLED);
+        all.requests *= scale;
+        (hottest.into_iter().map(|(requests, error)| (requests * scale, error * scale)).collect(), all)
+    }
+
     /// The `most` hottest keys.
     pub(crate) fn top(&self, most: usize, now: Moment) -> Top<K> {
         let mut top = Top { keys: Vec::new(), requests: 0, window_ns: 0 };

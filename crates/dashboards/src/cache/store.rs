@@ -243,10 +243,11 @@ pub(super) const CAPACITY: &[Panel] = &[
         12,
         "Telling less than all",
         "Events that were overwritten or rate-limited, and caches or gates beyond the label limit, whose figures \
-             stand under one name; samples that no histogram got. The counters stay exact.",
+             stand under one name; samples that no histogram got; instruments that said nothing. The counters stay exact.",
         &[
             ask("events dropped", "sum(rate(herdcache_events_dropped_total{PROCESS}[$__rate_interval]))"),
             ask("samples lost", "sum(rate(herdcache_recorder_panics_total{PROCESS}[$__rate_interval]))"),
+            ask("gaps in collections", "sum(rate(herdcache_collection_failures_total{PROCESS}[$__rate_interval]))"),
             ask("names folded", "sum(rate(herdcache_label_overflow_total{PROCESS}[$__rate_interval]))"),
         ],
     ),

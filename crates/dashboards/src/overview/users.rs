@@ -65,8 +65,9 @@ pub(super) const OVERVIEW: &[Panel] = &[
                  (rate(herdcache_requests_total{CACHE,FAILURE}[$__rate_interval]))",
         )],
     ),
-    Panel::lines(
+    Panel::new(
         106,
+        Look::NearOne,
         Unit::Part,
         12,
         "Availability by cache",

@@ -1,6 +1,6 @@
 //! Flights: loads, who waits for them, and what becomes of them.
 
-use herdcache::herdfeed::words::{ClosedSet, PermitClass};
+use herdcache::herdfeed::words::{ClosedSet, PermitClass, RejectReason};
 
 use super::Kind::{Counter, Gauge, Histogram, UpDown};
 use super::{CROWDS, Metric, SECONDS, Source, row};
@@ -128,9 +128,21 @@ fn rejections(cache: &CacheView<'_>, out: &mut Values) {
         for class in PermitClass::all() {
             match class {
                 PermitClass::Foreground => out.count(all.saturating_sub(of_refreshes)),
-                PermitClass::Refresh => out.count(of_refreshes),
+                PermitClass::Refresh => out.maybe(may_befall_a_refresh(reason).then_some(of_refreshes)),
                 PermitClass::Warmup => out.maybe(None),
             }
         }
+    }
+}
+
+/// A refresh does not queue and has no waiters that could be too many: it may only find no room among the flights.
+fn may_befall_a_refresh(reason: RejectReason) -> bool {
+    match reason {
+        RejectReason::FlightsFull | RejectReason::GroupShare => true,
+        RejectReason::QueueFull
+        | RejectReason::QueueTimeout
+        | RejectReason::Deadline
+        | RejectReason::WaitersFull
+        | RejectReason::OriginDown => false,
     }
 }

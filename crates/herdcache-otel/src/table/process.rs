@@ -30,6 +30,12 @@ pub(super) const ROWS: &[Metric] = &[
         ],
     ),
     row(
+        ("herdcache.collection.failures", Counter, "{instrument}"),
+        &[],
+        Source::Process(|process, out| out.count(process.failed)),
+        ["Instruments that said nothing in a collection since something panicked", "series have gaps"],
+    ),
+    row(
         ("herdcache.recorder.panics", Counter, "{sample}"),
         &[],
         Source::Process(|_, out| out.count(herdcache::recorder_panics())),

@@ -25,6 +25,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     pub(crate) fn snapshot(&self) -> CacheSnapshot {
         let _vigil = Vigil::open();
         let now = self.look_after();
+        self.look_around(now);
         let live = self.live(now);
         CacheSnapshot {
             landed: self.landed.all().iter().map(|flight| self.show_landed(flight)).collect(),
@@ -35,7 +36,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
     }
 
-    /// The same without anything of a key.
+    /// The same without anything of a key. Conditions are not looked for: whoever counts would not see them.
     pub(crate) fn totals(&self) -> CacheSnapshot {
         let _vigil = Vigil::open();
         let now = self.look_after();
@@ -53,7 +54,6 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let now = clock::exact();
         self.expire_overdue(now);
         self.table.each_shard(|shard| shard.cooling.sweep(now));
-        self.look_around(now);
         now
     }
 
@@ -206,16 +206,16 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     /// What part of the requests the hottest keys are, without saying which keys.
     fn shares(&self, now: Moment) -> Vec<HotKey> {
-        let top = self.hot.top(HOT_SHARES, now);
+        let (hottest, top) = self.hot.shares(HOT_SHARES, now);
         let (all, window_us) = (top.requests.max(1), top.window_ns / 1_000);
-        let share = |hot: &Hot<K>| HotKey {
-            requests: hot.requests,
-            error: hot.error,
-            share: hot.requests as f64 / all as f64,
+        let share = |(requests, error): (u64, u64)| HotKey {
+            requests,
+            error,
+            share: requests as f64 / all as f64,
             window_us,
             ..HotKey::default()
         };
-        top.keys.iter().map(share).collect()
+        hottest.into_iter().map(share).collect()
     }
 
     fn show_hot(&self, hot: &Hot<K>, all: u64, window_us: u64, now: Moment) -> HotKey {

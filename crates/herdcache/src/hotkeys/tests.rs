@@ -21,6 +21,10 @@ fn the_hottest_keys_are_found_among_many() {
     assert_eq!(top.requests, 200_000 * u64::from(account::SAMPLED));
     let first = &top.keys[0];
     assert!(first.error <= first.requests / 50, "error {} of {}", first.error, first.requests);
+    // The same without their names.
+    let (shares, all) = hot.shares(10, 2);
+    assert_eq!(shares, top.keys.iter().map(|hot| (hot.requests, hot.error)).collect::<Vec<_>>());
+    assert_eq!((all.requests, all.window_ns), (top.requests, top.window_ns));
     // No estimate is too low, and none by more than its error too high.
     let every = hot.top(usize::MAX, 2).keys;
     let right = |hot: &Hot<u64>| {

@@ -139,13 +139,17 @@ fn a_changed_threshold_fails_its_unit_test() {
         let cases = read(&format!("tests/{file}"));
         for (how, change) in changes {
             for nth in 0..if how == "unchanged" { 1 } else { most } {
-                let (text, alerts) = changed(&alerts, nth, change);
+                let (text, mut alerts) = changed(&alerts, nth, change);
+                alerts.retain(|alert| cases.contains(&format!("alertname: {alert}\n")));
+                if alerts.is_empty() {
+                    continue;
+                }
                 let (good, said) = test_in_a_copy(&text, &recording, file, &cases);
                 if how == "unchanged" {
                     assert!(good, "{file} fails without any change: {said}");
                     continue;
                 }
-                for alert in alerts.iter().filter(|alert| cases.contains(&format!("alertname: {alert}\n"))) {
+                for alert in alerts {
                     if !good && said.contains(alert.as_str()) {
                         noticed += 1;
                     } else {
