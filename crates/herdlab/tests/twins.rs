@@ -140,7 +140,7 @@ const TWINS: &[Twin] = &[
     Twin {
         name: "hit-ratio-99",
         policy: "none",
-        change: |twin| twin.keys.new_share = 0.011,
+        change: |twin| twin.keys.new_share = 0.013,
         fails: &["origin_calls_per_s"],
     },
     Twin {
