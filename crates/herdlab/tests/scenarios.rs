@@ -15,7 +15,12 @@ const SMALL: f64 = 50_000.0;
 fn played() -> Vec<Scenario> {
     let all = std::env::var_os("HERDLAB_ALL").is_some();
     let requests = |scenario: &Scenario| {
-        scenario.traffic.most_per_second() * (scenario.traffic.length.seconds() - scenario.traffic.after.seconds())
+        let asked =
+            scenario.traffic.most_per_second() * (scenario.traffic.length.seconds() - scenario.traffic.after.seconds());
+        // A request that goes by a shared store costs several others; a sweep asks every size.
+        let each = if scenario.shared.is_some() { 5.0 } else { 1.0 };
+        let swept = scenario.sweep.as_ref().map_or(0, |sweep| sweep.requests * sweep.capacities.len() as u64);
+        asked * each + swept as f64
     };
     let short = builtins().unwrap().into_iter().filter(|scenario| !scenario.long);
     short.filter(|scenario| all || requests(scenario) <= SMALL).collect()

@@ -140,7 +140,7 @@ const TWINS: &[Twin] = &[
     Twin {
         name: "hit-ratio-99",
         policy: "none",
-        change: |twin| twin.keys.new_share = 0.011,
+        change: |twin| twin.keys.new_share = 0.013,
         fails: &["origin_calls_per_s"],
     },
     Twin {
@@ -158,7 +158,7 @@ const TWINS: &[Twin] = &[
     Twin {
         name: "cold-start",
         policy: "all",
-        change: |twin| (twin.gate.permits, twin.gate.warm_up_permits) = (Some(6), Some(5)),
+        change: |twin| (twin.gate.permits, twin.gate.warm_up_permits) = (Some(2), Some(1)),
         fails: &["warm_up.duration_ms", "success_ratio", "latency_ms.p99"],
     },
     // The application writes and forgets its cache.
