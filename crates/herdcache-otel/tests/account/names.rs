@@ -42,9 +42,9 @@ async fn k2_no_attribute_holds_a_key() {
             let key = format!("secret-key-{place}-{number}");
             // Most are written, some are loaded, asked for again and again, or fail.
             if number % 10 == 0 || key.ends_with("13") {
-                _ = cache.get(&key).await
+                _ = cache.get(&key).await;
             } else {
-                _ = cache.insert(key, 2).await
+                _ = cache.insert(key, 2).await;
             }
         }
         for _ in 0..200 {
