@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
-use herdcache_otel::{CACHE, GATE, Kind, Metric, NAMES, Subject, metrics};
+use herdcache_otel::{Attribute, CACHE, GATE, Kind, Metric, NAMES, Subject, metrics};
 
 use super::play::Stage;
 use super::support::{Provider, alone};
@@ -114,7 +114,7 @@ async fn l7_as_many_names_as_are_kept_stay_below_the_sdks_limit() {
     let (caches, gates) = series(&stage, &seen);
     for metric in metrics() {
         // A stage names two classes of errors; there may be 16.
-        let classes = if metric.attributes.iter().any(|one| one.is_named_by_application()) { 14 } else { 0 };
+        let classes = if metric.attributes.iter().any(Attribute::is_named_by_application) { 14 } else { 0 };
         // A histogram's series come when they have samples: as many as its sets, at most.
         let sets: usize = metric.attributes.iter().map(|attribute| attribute.values().len()).product();
         let recorded = if metric.kind == Kind::Histogram { sets } else { 0 };
@@ -197,7 +197,7 @@ fn page(series: &str) -> String {
 }
 
 /// What the page says of the number of series, counted.
-async fn counted() -> String {
+fn counted() -> String {
     let provider = Provider::new();
     let _observing = herdcache_otel::observe(&provider.meter()).unwrap();
     let stage = Stage::new("counted");
@@ -232,7 +232,7 @@ async fn counted() -> String {
 #[tokio::test(start_paused = true)]
 async fn the_page_is_what_the_table_says() {
     let _turn = alone().await;
-    let expected = page(&counted().await);
+    let expected = page(&counted());
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(PAGE);
     if std::env::var_os("UPDATE").is_some_and(|value| value == "1") {
         std::fs::write(&path, &expected).unwrap();
