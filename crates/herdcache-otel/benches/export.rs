@@ -4,8 +4,8 @@
 //! for those with it, and once for a collection, which is spread over the hits of 2 s; each is the median of a few runs,
 //! since the store does some of its maintenance by the clock. By time: the whole process's time on its processors, the
 //! collection on a thread of its own as in a service, in interleaved rounds of 2 s. Prints one JSON document; the exit
-//! code is not 0 when a bound is exceeded. `-- --quick` takes seconds and shows only that everything runs; it holds
-//! nobody to the bounds.
+//! code is not 0 when instructions exceed their bound. Whether time does is told only: on a machine that others use it is
+//! theirs too. `-- --quick` takes seconds and shows only that everything runs; it holds nobody to the bounds.
 
 #[path = "../../herdcache/benches/support/traffic.rs"]
 #[allow(dead_code, reason = "another crate's benches use the rest")]
@@ -312,10 +312,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             "rounds": rounds,
             "ns_per_hit_alone": hit_ns.round(),
             "seconds_in_a_round": hit_ns * hits as f64 / 1e9,
-            "added": { "mean": mean, "interval_95": [low, high], "at_most": MOST_TIME },
+            "added": { "mean": mean, "interval_95": [low, high], "at_most": MOST_TIME, "within": high < MOST_TIME },
         },
     });
     writeln!(std::io::stdout().lock(), "{}", serde_json::to_string_pretty(&document)?)?;
-    let within = added <= MOST_INSTRUCTIONS && high < MOST_TIME;
-    if quick || within { Ok(()) } else { Err("export costs more than it may".into()) }
+    if quick || added <= MOST_INSTRUCTIONS { Ok(()) } else { Err("export costs more instructions than it may".into()) }
 }
