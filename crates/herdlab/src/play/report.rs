@@ -37,7 +37,7 @@ fn setup(scenario: &Scenario, policy: &Policy, seed: u64, played: &Played, cache
         virtual_time: true,
         processes: 1,
         keys: scenario.keys.count,
-        distribution: scenario.keys.choice().describe(),
+        distribution: scenario.keys.describe(),
         value_bytes: scenario.origin.value_bytes,
         data_bytes: scenario.origin.value_bytes * scenario.keys.count,
         capacity: cache.capacity,
@@ -138,7 +138,8 @@ fn scene(played: &Played, cache: &CacheSnapshot, watched: &WatchedFigures) -> Sc
         },
         origin_calls_peak_per_s: seconds.iter().map(|second| second.origin_calls).max().unwrap_or_default(),
         expired_peak_per_s: seconds.iter().map(|second| second.expired).max().unwrap_or_default(),
-        origin_calls_per_s: cache.origin_calls as f64 / played.sent_for.as_secs_f64().max(f64::MIN_POSITIVE),
+        origin_calls_per_s: played.stage.source.origin.counts().started as f64
+            / played.sent_for.as_secs_f64().max(f64::MIN_POSITIVE),
         recovery_ms: witness.recovery().map(ms),
         foreign_answers: witness.foreign(),
         outdated_answers: witness.outdated(),
