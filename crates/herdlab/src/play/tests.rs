@@ -127,7 +127,7 @@ fn conditions_of_a_recording_begin_within_it() {
         let Entry::Received { rx_us, line, .. } = entry else { continue };
         first.get_or_insert(rx_us);
         let Line::Snap { part, snapshot } = *line else { continue };
-        for whole in assembler.take(part, *snapshot) {
+        if let Some(whole) = assembler.take(part, *snapshot) {
             let all = whole.caches.iter().flat_map(|one| &one.conditions);
             let all = all.chain(whole.gates.iter().flat_map(|one| &one.conditions));
             began.extend(all.map(|event| (event.unix_us - first.unwrap(), whole.unix_us - first.unwrap())));

@@ -185,6 +185,8 @@ mod tests {
     }
 
     type Accounts = (LoadFigures, OriginCounts, CacheSnapshot, GateSnapshot);
+    /// A check, and what it must not bear.
+    type Beyond = (&'static str, fn(&mut Accounts));
 
     /// L2, L3, L4, L6, L7: each bound is passed by one more than it allows, and by nothing else.
     #[test]
@@ -205,7 +207,7 @@ mod tests {
         (full.2.capacity, full.2.negative_capacity, full.2.entries, full.2.negatives) = (10, 3, 13, 3);
         (full.0.peak_in_flight, full.0.dropped_arrivals) = (5, 7);
         assert_eq!(told(&full), Vec::<String>::new());
-        let beyond: [(&str, fn(&mut Accounts)); 18] = [
+        let beyond: [Beyond; 18] = [
             ("L2 most calls of one key at once", |one| one.1.peak_of_a_key += 1),
             ("L3 most calls at once", |one| one.1.peak_calling += 1),
             ("L4 oldest stale answer, ms", |one| one.0.oldest_stale += std::time::Duration::from_millis(1)),
