@@ -97,7 +97,7 @@ struct Common {
     seed: u64,
     /// Runs at a time; as many as there are processors if left out
     #[arg(long, value_name = "N")]
-    jobs: Option<usize>,
+    jobs: Option<std::num::NonZeroUsize>,
 }
 
 /// What ends a command early, for a person.

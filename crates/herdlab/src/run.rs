@@ -83,7 +83,7 @@ pub struct Setup {
     pub processes: u32,
     /// Keys that may be asked for.
     pub keys: u64,
-    /// The law that keys are drawn by.
+    /// The law that keys are drawn by, with the keys that are asked for beside it.
     pub distribution: String,
     /// Size of one value.
     pub value_bytes: u64,
@@ -110,7 +110,7 @@ pub struct Setup {
 /// What happened in a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figures {
-    /// From the first arrival to the end of the last request.
+    /// From the start of the run, also where requests come later, to the end of the last request.
     pub duration_ms: u64,
     /// How long the run took the machine, on a real clock: like `started_at` not the same twice.
     pub wall_ms: f64,
@@ -138,7 +138,7 @@ pub struct Figures {
     pub amplification: Option<f64>,
     /// Requests ÷ origin calls.
     pub exposure: Option<f64>,
-    /// Most waiters of one flight.
+    /// Most requests that waited for one flight, its leader among them.
     pub waiters_peak: u64,
     /// Successful requests ÷ all that ended and were not cancelled.
     pub success_ratio: Option<f64>,
@@ -258,11 +258,11 @@ impl Failures {
 pub struct Phase {
     /// `before`, `fault` or `after`.
     pub name: &'static str,
-    /// From the intended start to the answer.
+    /// From the sending of a request to its answer, for those that were sent in this part.
     pub latency_ms: Option<Quantiles>,
-    /// Requests by how they ended.
+    /// Requests that were sent in it, by how they ended.
     pub outcomes: Tally<Outcome>,
-    /// Calls that began.
+    /// Calls that began in it.
     pub origin_calls: u64,
 }
 

@@ -19,7 +19,6 @@ mod validate;
 
 use serde::Deserialize;
 
-use crate::arrivals::Zipf;
 pub use builtin::{builtin, builtins};
 pub use check::{Bound, CheckSpec, Oracle};
 pub use error::ScenarioError;
@@ -95,11 +94,11 @@ impl Scenario {
 
     /// The part of all requests that asks for the watched key: the first hot one, or key 0.
     pub fn watched_share(&self) -> f64 {
-        let others = self.keys.absent.map_or(0.0, |absent| absent.share) + self.keys.new_share;
-        match self.keys.hot.first() {
-            Some(hot) => hot.share,
-            None => (1.0 - others) * Zipf::new(self.keys.count, self.keys.zipf).probability(0),
-        }
+        // One that is hot later has its part from then on.
+        let later = self.keys.hot.first().filter(|hot| hot.from > Time::default());
+        let watched = self.keys.hot.first().map_or(0, |hot| hot.key);
+        let place = usize::try_from(watched).unwrap_or(usize::MAX);
+        later.map(|hot| hot.share).or_else(|| self.keys.probabilities().get(place).copied()).unwrap_or_default()
     }
 }
 

@@ -100,6 +100,18 @@ fn a_check_that_fails_is_a_code() {
     assert!(said(&done.stdout).contains("FAIL  requests: "), "{}", said(&done.stdout));
 }
 
+/// A run of which nothing is checked but the laws says so: its "pass" is no verdict on the policy.
+#[test]
+fn a_policy_of_which_nothing_is_checked_is_told() {
+    let folder = Folder::new("laws");
+    let told = |policy: &str| said(&folder.run(&["run", "small.toml", "--policy", policy]).stdout);
+    assert!(told("stale").contains("the scenario checks nothing of this policy"), "{}", told("stale"));
+    let none_at_a_time = folder.run(&["run", "small.toml", "--jobs", "0"]);
+    assert!(none_at_a_time.status.code() == Some(2) && said(&none_at_a_time.stderr).contains("--jobs <N>"));
+    let all = "jitter+singleflight+stale+early+permits";
+    assert!(!told(all).contains("checks nothing of"), "{}", told(all));
+}
+
 /// Arguments, exit code, and what is said: files that cannot be written are told before anything is played.
 const REFUSED: &[(&[&str], i32, &str)] = &[
     (&["run", "small.toml", "--json", "none/runs.json"], 1, "none/runs.json: "),

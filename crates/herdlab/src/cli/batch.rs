@@ -33,9 +33,9 @@ impl Job<'_> {
 }
 
 /// Plays all of them, a few at a time.
-pub(super) fn play_all(jobs: &[Job<'_>], at_a_time: Option<usize>) -> Result<Vec<Run>, Stopped> {
+pub(super) fn play_all(jobs: &[Job<'_>], at_a_time: Option<NonZero<usize>>) -> Result<Vec<Run>, Stopped> {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let workers = at_a_time.unwrap_or(processors).clamp(1, jobs.len().max(1));
+    let workers = at_a_time.map_or(processors, NonZero::get).clamp(1, jobs.len().max(1));
     let (next, progress) = (AtomicUsize::new(0), Progress::new(jobs.len()));
     let done: Mutex<Vec<Option<Result<Run, Stopped>>>> = Mutex::new(jobs.iter().map(|_| None).collect());
     std::thread::scope(|scope| {

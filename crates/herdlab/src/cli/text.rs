@@ -50,6 +50,9 @@ pub(super) fn verdicts(runs: &[Run]) -> String {
             let word = if check.pass { " ok " } else { "FAIL" };
             let _ = writeln!(text, "      {word}  {}: {}, expected {}", check.name, check.measured, check.expected);
         }
+        if run.checks.iter().all(crate::run::Check::is_law) {
+            let _ = writeln!(text, "        --  the scenario checks nothing of this policy: only the laws were held");
+        }
     }
     let failed = runs.iter().filter(|run| !run.pass).count();
     let _ = writeln!(text, "{} runs, {failed} failed", runs.len());

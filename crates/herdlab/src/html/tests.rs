@@ -39,3 +39,25 @@ fn bars_are_as_long_as_what_they_tell() {
     assert_eq!(widths, ["630.0", "0.0", "315.0", "0.0"]);
     assert!(drawn.contains(">100.0 ms<") && drawn.contains(">–<") && drawn.contains("&lt;b&gt;"), "{drawn}");
 }
+
+/// Each bar tells the quantile that it is named after.
+#[test]
+fn bars_tell_the_quantile_of_their_name() {
+    let text = "about = \"x\"\npolicies = [\"none\"]\n[traffic]\nper_second = 10\nlength = \"100ms\"\n[keys]\ncount = 1\n\
+                [cache]\nfresh_for = \"1s\"\n[origin]\nlatency = \"5ms\"\n";
+    let scenario = Scenario::parse("mine", text).unwrap();
+    let mut run = play(&scenario, &"none".parse().unwrap(), 1).unwrap();
+    run.figures.latency_ms = Some(Quantiles { p50: 1.5, p95: 2.5, p99: 3.5, max: 4.5, count: 9 });
+    (run.figures.stale.age_ms_p99, run.figures.stale.age_ms_max) = (Some(5.5), Some(6.5));
+    let page = page(&Document::new(vec![run]));
+    let told: Vec<_> = page
+        .split("fill=\"#526070\">")
+        .skip(1)
+        .filter_map(|rest| rest.split('<').next())
+        .filter(|text| text.ends_with(" ms") || ["p50", "p95", "p99", "max"].contains(text))
+        .collect();
+    assert_eq!(
+        told,
+        ["p50", "1.5 ms", "p95", "2.5 ms", "p99", "3.5 ms", "max", "4.5 ms", "p99", "5.5 ms", "max", "6.5 ms"]
+    );
+}

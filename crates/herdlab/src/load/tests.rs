@@ -53,7 +53,12 @@ async fn latency_counts_from_the_intended_start() {
     let figures = account.figures();
     assert!((figures.latency.unwrap().max - 70.0).abs() < 0.1);
     assert!((figures.stale_age.unwrap().p99 - 1_500.0).abs() < 2.0);
-    assert_eq!(figures.oldest_stale, ms(1_500));
+    assert_eq!((figures.oldest_stale, figures.oldest_reserve), (ms(1_500), ms(0)));
+    for age in [2_500, 900] {
+        account.sent(Instant::now()).told(Reply { outcome: Some(Outcome::Reserve), age: Some(ms(age)) });
+    }
+    let figures = account.figures();
+    assert_eq!((figures.oldest_stale, figures.oldest_reserve), (ms(1_500), ms(2_500)));
 }
 
 #[tokio::test(start_paused = true)]

@@ -60,7 +60,7 @@ struct Beside {
     new_share: f64,
     /// The next key that nobody has asked for before.
     new: u64,
-    later: Vec<Hot>,
+    hot: Vec<Hot>,
 }
 
 /// New keys are numbered from here on, far above all others.
@@ -76,7 +76,7 @@ impl Beside {
             absent_share: keys.absent.map_or(0.0, |absent| absent.share),
             new_share: keys.new_share,
             new: NEW_FROM,
-            later: keys.hot.iter().copied().filter(|hot| hot.from.0 > Duration::ZERO).collect(),
+            hot: keys.in_place(),
         }
     }
 
@@ -91,7 +91,7 @@ impl Beside {
             return self.new;
         }
         unit -= self.new_share;
-        for hot in self.later.iter().filter(|hot| at >= hot.from.0) {
+        for hot in self.hot.iter().filter(|hot| at >= hot.from.0) {
             if unit < hot.share {
                 return hot.key;
             }

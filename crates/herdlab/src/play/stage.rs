@@ -111,7 +111,7 @@ impl Stage {
 fn origins(spec: &OriginSpec, settings: &Settings, seed: u64) -> (Origin, Origin) {
     let model = match spec.model {
         ModelSpec::Fixed => Model::Fixed,
-        ModelSpec::LogNormal => Model::LogNormal { sigma: spec.sigma.unwrap_or(0.5) },
+        ModelSpec::LogNormal => Model::LogNormal { sigma: spec.sigma.unwrap_or(OriginSpec::SIGMA) },
         ModelSpec::ProcessorSharing => Model::Sharing(Sharing::new(spec.capacity.unwrap_or(1.0))),
     };
     let pool = settings.connections.map(|connections| Pool::new(connections, settings.acquire_timeout));

@@ -107,10 +107,36 @@ fn a_recording_tells_what_the_run_told_and_does_not_change_it() {
     let told = &whole[whole.len() - 1];
     assert_eq!(told.caches[0].outcomes, run.figures.outcomes);
     assert_eq!(told.caches[0].origin_calls, run.figures.origin_calls);
+    assert_eq!((told.gates.len(), told.gates[0].limit), (1, scenario.gate.permits() as u64));
     assert!(whole.windows(2).all(|pair| pair[0].seq + 1 == pair[1].seq && pair[0].unix_us <= pair[1].unix_us));
     // The herd at the expiry is told, in order and without a gap.
     assert!(events.iter().any(|event| matches!(event.fact, herdfeed::Fact::HerdEnded(_))), "{events:?}");
     assert!((1..).zip(&events).all(|(seq, event)| event.seq == seq) && told.next_event == events.len() as u64 + 1);
+}
+
+/// What lasts is told with the time at which it began, on the run's clock: that of the recording, not of the machine.
+#[test]
+fn conditions_of_a_recording_begin_within_it() {
+    let (scenario, sink) = (short("origin-down", 12), Sink::default());
+    play_recorded(&scenario, &"all".parse().unwrap(), 7, Box::new(sink.clone())).unwrap();
+    let (mut assembler, mut began) = (Assembler::default(), Vec::new());
+    let file = sink.0.lock().clone();
+    let mut reader = Reader::new(&file[..]).unwrap();
+    let mut first = None;
+    while let Some(entry) = reader.next_entry().unwrap() {
+        let Entry::Received { rx_us, line, .. } = entry else { continue };
+        first.get_or_insert(rx_us);
+        let Line::Snap { part, snapshot } = *line else { continue };
+        if let Some(whole) = assembler.take(part, *snapshot) {
+            let all = whole.caches.iter().flat_map(|one| &one.conditions);
+            let all = all.chain(whole.gates.iter().flat_map(|one| &one.conditions));
+            began.extend(all.map(|event| (event.unix_us - first.unwrap(), whole.unix_us - first.unwrap())));
+        }
+    }
+    // The database hangs from 5 s on, which its timeouts of 500 ms and a queue of 100 ms find out soon.
+    assert!(began.iter().filter(|(at, _)| (5_000_000..5_600_000).contains(at)).count() > 10, "{began:?}");
+    // Nothing is told before it begins.
+    assert!(began.iter().all(|(at, told)| at <= told), "{began:?}");
 }
 
 #[test]

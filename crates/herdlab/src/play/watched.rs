@@ -108,3 +108,36 @@ fn leads(mut all: Vec<Duration>) -> Leads {
         median_ms: all.get(count / 2).map(|lead| ms(*lead)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// F4: what is told of a key is what was seen of it, worked out by hand.
+    #[test]
+    fn f4_loads_and_leads_are_told_as_they_were_seen() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut watched = Watched::new(7, Duration::from_secs(10), 0.0, Some(start));
+        // Two loads within one expiry, 600 ms and 300 ms ahead of it; the first answer comes while both run.
+        watched.load_started(at(9_400), FlightTrigger::Early);
+        watched.load_started(at(9_700), FlightTrigger::Early);
+        watched.load_answered(at(9_800));
+        watched.load_answered(at(10_000));
+        // Fresh until 20 s: one 100 ms ahead of it; the last finds the value expired.
+        watched.load_started(at(19_900), FlightTrigger::Early);
+        watched.load_answered(at(20_000));
+        watched.load_started(at(30_000), FlightTrigger::Miss);
+        let figures = watched.figures();
+        assert_eq!((figures.expiries, figures.loads), (3, 4));
+        assert_eq!(figures.first_answer, Some((Duration::from_millis(400), 2)));
+        let leads = Leads { count: 3, expiries: 2, mean_ms: Some(1_000.0 / 3.0), median_ms: Some(300.0) };
+        assert_eq!(figures.leads, leads);
+    }
+
+    #[test]
+    fn what_was_never_seen_is_no_figure() {
+        let nothing = Watched::new(7, Duration::from_secs(10), 0.0, None).figures();
+        assert_eq!(nothing, WatchedFigures::default());
+    }
+}

@@ -23,6 +23,8 @@ pub(super) struct Witness {
     seen: Mutex<[Seen; 3]>,
     /// When the last reader got nothing.
     failed_at: Mutex<Option<Duration>>,
+    /// When the last reader was told anything.
+    told_at: Mutex<Option<Duration>>,
     /// Answers that were another key's (L8).
     foreign: AtomicU64,
     /// Answers older than an invalidation that came before the question (L5).
@@ -54,6 +56,7 @@ impl Witness {
             phases,
             seen: Mutex::default(),
             failed_at: Mutex::default(),
+            told_at: Mutex::default(),
             foreign: AtomicU64::new(0),
             outdated: AtomicU64::new(0),
         }
@@ -77,9 +80,10 @@ impl Witness {
         all.filter(|_| self.phases.trouble_ends().is_some()).map(told).collect()
     }
 
-    /// How long after the trouble's end a reader still got nothing.
+    /// How long after the trouble's end a reader still got nothing. Where nobody was told anything after it, nobody can say.
     pub(super) fn recovery(&self) -> Option<Duration> {
         let last = self.phases.trouble_ends()?;
+        self.told_at.lock().filter(|at| *at > last)?;
         Some(self.failed_at.lock().map_or(Duration::ZERO, |at| at.saturating_sub(last)))
     }
 
@@ -107,10 +111,12 @@ impl Question {
         let phase = witness.phases.at(self.asked);
         let seen = &mut witness.seen.lock()[phase];
         quantiles::record(&mut seen.latency, self.asked.elapsed());
+        let now = witness.phases.since_start(Instant::now());
+        *witness.told_at.lock() = Some(now);
         let Some(outcome) = outcome else { return };
         seen.outcomes[outcome] += 1;
         if outcome.is_success() == Some(false) {
-            *witness.failed_at.lock() = Some(witness.phases.since_start(Instant::now()));
+            *witness.failed_at.lock() = Some(now);
         }
     }
 }

@@ -128,7 +128,8 @@ impl Ledger<'_> {
             Check::at_most("L7 values", self.cache.capacity, self.cache.entries.saturating_sub(self.cache.negatives)),
             Check::at_most("L7 absences", self.cache.negative_capacity, self.cache.negatives),
             Check::at_most("L7 most loads queued", self.gate.queue, queue_peak),
-            Check::at_most("L7 most waiters of one flight", max_waiters, waiters_peak),
+            // Its leader waits for it too, on a place of its own.
+            Check::at_most("L7 most waiters of one flight", max_waiters.saturating_add(1), waiters_peak),
             Check::equal("law violations seen by the engine", 0, self.cache.law_violations),
         ]
     }
@@ -181,5 +182,55 @@ mod tests {
         left.2.flight_starts[FlightTrigger::Stale] = 1;
         left.2.flights_active = 1;
         assert_eq!(failed(&left), ["L6 flights active"]);
+    }
+
+    type Accounts = (LoadFigures, OriginCounts, CacheSnapshot, GateSnapshot);
+    /// A check, and what it must not bear.
+    type Beyond = (&'static str, fn(&mut Accounts));
+
+    /// L2, L3, L4, L6, L7: each bound is passed by one more than it allows, and by nothing else.
+    #[test]
+    fn l2_l3_l4_l6_l7_one_too_many_fails_its_check_alone() {
+        let ttl = TtlMs { fresh: 1_000, stale: 500, stale_if_error: 2_000 };
+        let told = |accounts: &Accounts| -> Vec<String> {
+            let (callers, origin, cache, gate) = accounts;
+            let ledger = Ledger { callers, origin, cache, gate };
+            let all = [ledger.l2(1), ledger.l3()].into_iter().chain(ledger.l4(ttl)).chain(ledger.l6());
+            let all = all.chain(ledger.l7(callers.peak_in_flight, callers.dropped_arrivals, 6));
+            all.filter(|check| !check.pass).map(|check| check.name).collect()
+        };
+        // At its bound each passes.
+        let mut full: Accounts = balanced();
+        (full.1.peak_of_a_key, full.1.peak_calling, full.3.limit, full.3.queue) = (2, 4, 4, 5);
+        full.0.oldest_stale = std::time::Duration::from_millis(1_500);
+        full.0.oldest_reserve = std::time::Duration::from_secs(3);
+        (full.2.capacity, full.2.negative_capacity, full.2.entries, full.2.negatives) = (10, 3, 13, 3);
+        (full.0.peak_in_flight, full.0.dropped_arrivals) = (5, 7);
+        assert_eq!(told(&full), Vec::<String>::new());
+        let beyond: [Beyond; 18] = [
+            ("L2 most calls of one key at once", |one| one.1.peak_of_a_key += 1),
+            ("L3 most calls at once", |one| one.1.peak_calling += 1),
+            ("L4 oldest stale answer, ms", |one| one.0.oldest_stale += std::time::Duration::from_millis(1)),
+            ("L4 oldest reserve answer, ms", |one| one.0.oldest_reserve += std::time::Duration::from_millis(1)),
+            ("L6 requests active", |one| one.2.active = 1),
+            ("L6 requests waiting", |one| one.2.waiting = 1),
+            ("L6 flights active", |one| one.2.flights_active = 1),
+            ("L6 origin calls active", |one| one.2.origin_active = 1),
+            ("L6 loads queued", |one| one.3.pending = 1),
+            ("L6 permits in use", |one| one.3.in_use[herdfeed::PermitClass::Refresh] = 1),
+            ("L6 callers at the origin", |one| one.1.calling = 1),
+            ("L6 callers waiting", |one| one.0.in_flight = 1),
+            ("L7 values", |one| one.2.entries += 1),
+            ("L7 absences", |one| (one.2.negatives, one.2.entries) = (4, 14)),
+            ("L7 most loads queued", |one| one.0.peak_in_flight += 1),
+            ("L7 most waiters of one flight", |one| one.0.dropped_arrivals += 1),
+            ("law violations seen by the engine", |one| one.2.law_violations = 1),
+            ("L7 most loads queued", |one| one.3.queue -= 1),
+        ];
+        for (name, pass_it) in beyond {
+            let mut one = full.clone();
+            pass_it(&mut one);
+            assert_eq!(told(&one), [name]);
+        }
     }
 }

@@ -30,7 +30,7 @@ pub struct Scene {
     pub expired_peak_per_s: u64,
     /// Mean of origin calls each second.
     pub origin_calls_per_s: f64,
-    /// How long after the last trouble a reader still got nothing.
+    /// How long after the last trouble a reader still got nothing; `null` where nobody was told anything after it.
     pub recovery_ms: Option<f64>,
     /// Answers that were another key's. L8: none.
     pub foreign_answers: u64,
@@ -156,7 +156,7 @@ pub struct Second {
 /// The largest figures of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Peaks {
-    /// Waiters of one flight.
+    /// Requests that waited for one flight, its leader among them.
     pub flight_waiters: u64,
     /// Loads that waited for a permit.
     pub queue: u64,

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::Time;
+use super::{ModelSpec, Time};
 
 /// One check of a scenario.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -118,7 +118,7 @@ pub enum Oracle {
     },
     /// The largest count of a second when jitter spreads what was written together.
     Spread {
-        /// How far above the mean of a second it may lie.
+        /// How far from the mean of a second it may lie.
         sigmas: f64,
     },
     /// Loads in a steady state of one key: length ÷ (T + L + 1/λ).
@@ -180,6 +180,27 @@ pub enum Oracle {
 }
 
 impl Oracle {
+    /// Whether its formula is right for such a database: some suppose loads that all take the same time, others one
+    /// that is drowned, whose running calls share a capacity.
+    pub(super) fn bears(self, model: ModelSpec) -> bool {
+        match self {
+            Self::Duplicates { .. }
+            | Self::Herds { .. }
+            | Self::Lead { .. }
+            | Self::LeadMedian { .. }
+            | Self::EarlyStarts
+            | Self::EarlyCycles { .. } => model == ModelSpec::Fixed,
+            Self::Collapse { .. } | Self::CollapseLoads { .. } => model == ModelSpec::ProcessorSharing,
+            Self::Misses { .. }
+            | Self::Spread { .. }
+            | Self::Steady { .. }
+            | Self::Together { .. }
+            | Self::Lru { .. }
+            | Self::MostPopular { .. }
+            | Self::Cooling { .. } => true,
+        }
+    }
+
     /// How far the figure may lie from what theory says, as σ or as a part.
     fn slack(self) -> Option<f64> {
         match self {

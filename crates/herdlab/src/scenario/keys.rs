@@ -1,5 +1,7 @@
 //! What is asked for: how many keys there are, which of them are popular, and what a key is made of.
 
+use std::fmt::Write;
+
 use serde::Deserialize;
 
 use super::Time;
@@ -68,22 +70,49 @@ pub enum Warm {
 }
 
 impl Keys {
-    /// The law that keys are drawn by, without those that become hot later.
+    /// The law that keys are drawn by, beside what [`Keys::in_place`] takes of it.
     pub fn choice(&self) -> KeyChoice {
         let law = KeyChoice::zipf(self.count, self.zipf);
-        let hot = self.hot.iter().filter(|hot| hot.from == Time::default());
+        let in_place = self.in_place();
+        let hot = self.hot.iter().filter(|hot| !in_place.contains(hot));
         hot.fold(law, |law, hot| law.with_hot(HotShare { key: hot.key, share: hot.share }))
+    }
+
+    /// Hot keys that take the place of a key that was drawn. Where absent or new keys, or such as become hot later, take
+    /// their part of all requests first, the others must be drawn beside them: a share is one of all requests.
+    pub fn in_place(&self) -> Vec<Hot> {
+        let alone = self.absent.is_none_or(|absent| absent.share <= 0.0) && self.new_share <= 0.0;
+        let all_along = self.hot.iter().all(|hot| hot.from == Time::default());
+        if alone && all_along { Vec::new() } else { self.hot.clone() }
     }
 
     /// The part of all requests that asks for each key, as it is from the start.
     pub fn probabilities(&self) -> Vec<f64> {
         let hot = || self.hot.iter().filter(|hot| hot.from == Time::default());
-        let others = 1.0 - self.absent.map_or(0.0, |absent| absent.share) - self.new_share;
+        let others = self.absent.map_or(0.0, |absent| absent.share) + self.new_share;
         let law = Zipf::new(self.count, self.zipf);
-        let left = 1.0 - hot().map(|hot| hot.share).sum::<f64>();
-        let of =
-            |key| left * law.probability(key) + hot().filter(|hot| hot.key == key).map(|hot| hot.share).sum::<f64>();
-        (0..self.count).map(|key| others * of(key)).collect()
+        let left = 1.0 - others - hot().map(|hot| hot.share).sum::<f64>();
+        let of = |key| hot().filter(|hot| hot.key == key).map(|hot| hot.share).sum::<f64>();
+        (0..self.count).map(|key| left * law.probability(key) + of(key)).collect()
+    }
+
+    /// In words, as the JSON of a run tells it.
+    pub fn describe(&self) -> String {
+        let mut law = format!("zipf({})", self.zipf);
+        for hot in &self.hot {
+            // Writing to a string cannot fail.
+            let _ = write!(law, ", hot key {}", hot.share);
+            if hot.from != Time::default() {
+                let _ = write!(law, " from {} s", hot.from.seconds());
+            }
+        }
+        if let Some(Absent { count, share }) = self.absent {
+            let _ = write!(law, ", {count} absent keys {share}");
+        }
+        if self.new_share > 0.0 {
+            let _ = write!(law, ", new keys {}", self.new_share);
+        }
+        law
     }
 }
 

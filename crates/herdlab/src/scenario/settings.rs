@@ -94,6 +94,22 @@ pub struct OriginSpec {
     pub value_bytes: u64,
 }
 
+impl OriginSpec {
+    /// σ of the logarithm of a call's time where the scenario says nothing of it.
+    pub const SIGMA: f64 = 0.5;
+
+    /// What one call takes in the mean when nothing disturbs it: a log-normal time has more than its median, m·e^(σ²/2).
+    pub fn mean_s(&self) -> f64 {
+        match self.model {
+            ModelSpec::Fixed | ModelSpec::ProcessorSharing => self.latency.seconds(),
+            ModelSpec::LogNormal => {
+                let sigma = self.sigma.unwrap_or(Self::SIGMA);
+                self.latency.seconds() * (sigma * sigma / 2.0).exp()
+            }
+        }
+    }
+}
+
 fn value_bytes() -> u64 {
     256
 }

@@ -53,6 +53,25 @@ fn a_misspelt_word_is_told_with_its_line() {
     assert!(error.contains("5 apples") && error.contains("500ms"), "{error}");
 }
 
+/// The part of the watched key is one of all requests, whatever else is asked for, and with what the law of all keys adds.
+#[test]
+fn shares_are_parts_of_all_requests() {
+    let share = |keys: &str| {
+        let text = LEAST.replace("count = 1", keys);
+        let scenario = Scenario::parse("mine", &text).unwrap();
+        (scenario.watched_share(), scenario.keys.probabilities().iter().sum::<f64>())
+    };
+    for (keys, watched, existing) in [
+        ("count = 4\nabsent = { count = 9, share = 0.5 }", 0.125, 0.5),
+        ("count = 4\nhot = [{ key = 3, share = 0.2 }]", 0.2 + 0.8 / 4.0, 1.0),
+        ("count = 4\nhot = [{ key = 3, share = 0.2 }]\nnew_share = 0.6", 0.2 + 0.2 / 4.0, 0.4),
+        ("count = 4\nhot = [{ key = 3, share = 0.2, from = \"1s\" }]", 0.2, 1.0),
+    ] {
+        let (told, all) = share(keys);
+        assert!((told - watched).abs() < 1e-12 && (all - existing).abs() < 1e-12, "{keys}: {told}, {all}");
+    }
+}
+
 /// One table each, with what replaces it, and the field that the error names.
 const WRONG: &[(&str, &str, &str)] = &[
     ("per_second = 10", "per_second = 0", "traffic.per_second"),
@@ -141,6 +160,18 @@ fn a_check_that_could_not_be_made_or_could_not_fail_is_refused() {
         "[[check]]\nfigure = \"requests\"\npolicies = [\"none\"]\noracle = { law = \"duplicates\", sigmas = 4 }\n";
     let error = Scenario::parse("mine", &format!("{bursts}{law}")).unwrap_err().to_string();
     assert!(error.contains("check[0].oracle supposes readers who come one by one"), "{error}");
+    // The origin is the last table, so that its model can be written behind it.
+    for (model, law) in [
+        ("model = \"log_normal\"", "duplicates\", sigmas = 4"),
+        ("model = \"log_normal\"", "lead\", sigmas = 4"),
+        ("model = \"log_normal\"", "collapse\", within = 0.05"),
+        ("", "collapse-loads\", within = 0.05"),
+        ("model = \"processor_sharing\"\ncapacity = 9", "herds\", from = \"0s\", until = \"1s\", sigmas = 4"),
+    ] {
+        let check = format!("[[check]]\nfigure = \"requests\"\npolicies = [\"none\"]\noracle = {{ law = \"{law} }}\n");
+        let error = Scenario::parse("mine", &format!("{LEAST}{model}\n{check}")).unwrap_err().to_string();
+        assert!(error.contains("check[0].oracle is a law of another model"), "{model}, {law}: {error}");
+    }
     for (check, why) in [
         ("policies = [\"none\"]", "exactly one of equals"),
         ("policies = [\"none\"]\nequals = 1\nat_most = 2", "exactly one of equals"),

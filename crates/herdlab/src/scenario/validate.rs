@@ -52,6 +52,11 @@ impl Scenario {
             if self.traffic.pacing == PacingSpec::Bursts && matches!(check.bound, Bound::Oracle(_)) {
                 return wrong(format!("check[{at}].oracle"), "supposes readers who come one by one, not in bursts");
             }
+            if matches!(check.bound, Bound::Oracle(oracle) if !oracle.bears(self.origin.model)) {
+                let why = "is a law of another model of the database: collapse is of processor_sharing, and a law of \
+                           herds or of refresh-ahead supposes the fixed time of a load";
+                return wrong(format!("check[{at}].oracle"), why);
+            }
         }
         Ok(())
     }

@@ -57,6 +57,8 @@ struct Case<'a> {
     load_s: f64,
     fresh_s: f64,
     length_s: f64,
+    /// How long of it requests are sent.
+    asked_s: f64,
 }
 
 impl<'a> Case<'a> {
@@ -65,9 +67,10 @@ impl<'a> Case<'a> {
             scenario,
             run,
             rate: scenario.traffic.most_per_second() * scenario.watched_share(),
-            load_s: scenario.origin.latency.seconds(),
+            load_s: scenario.origin.mean_s(),
             fresh_s: scenario.cache.fresh_for.seconds(),
             length_s: scenario.traffic.length.seconds(),
+            asked_s: scenario.traffic.length.seconds() - scenario.traffic.after.seconds(),
         }
     }
 
@@ -104,16 +107,16 @@ impl<'a> Case<'a> {
 
     fn misses(&self, hit_ratio: f64, sigmas: f64) -> Expected {
         let calls = self.scenario.traffic.most_per_second() * (1.0 - hit_ratio);
-        // A Poisson count over the whole run, as its mean for each second.
-        let slack = sigmas * (calls * self.length_s).sqrt() / self.length_s;
+        // A Poisson count over all that is asked, as its mean for each second.
+        let slack = sigmas * (calls * self.asked_s).sqrt() / self.asked_s;
         Expected::around(calls, slack, format!("rate × (1 − {hit_ratio}), ± {sigmas}σ"))
     }
 
     fn spread(&self, sigmas: f64) -> Expected {
         let (keys, jitter) = (self.scenario.keys.count as f64, self.run.setup.config.jitter);
         let mean = theory::spread_per_s(keys, jitter, self.fresh_s);
-        let high = mean + sigmas * mean.sqrt();
-        Expected { low: 0.0, high, how: format!("N/(J·T) = {}, + {sigmas}σ", short(mean)) }
+        // The largest of several seconds is above their mean; one that is far below it is not of these keys.
+        Expected::around(mean, sigmas * mean.sqrt(), format!("N/(J·T) = {}, ± {sigmas}σ", short(mean)))
     }
 
     fn cooling(&self, length: Time) -> Expected {
@@ -139,7 +142,7 @@ pub(super) fn expected(oracle: Oracle, scenario: &Scenario, run: &Run) -> Expect
         Oracle::Misses { hit_ratio, sigmas } => case.misses(hit_ratio, sigmas),
         Oracle::Spread { sigmas } => case.spread(sigmas),
         Oracle::Steady { within } => {
-            let in_all = case.length_s * theory::steady_loads_per_s(case.rate, case.load_s, case.fresh_s);
+            let in_all = case.asked_s * theory::steady_loads_per_s(case.rate, case.load_s, case.fresh_s);
             Expected::within(in_all, within, "length ÷ (T + L + 1/λ)".into())
         }
         Oracle::Lead { sigmas } => early::lead(&case, sigmas),
@@ -153,3 +156,6 @@ pub(super) fn expected(oracle: Oracle, scenario: &Scenario, run: &Run) -> Expect
         Oracle::Cooling { length } => case.cooling(length),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -64,3 +64,22 @@ fn the_measures_of_a_policy_are_named_in_any_order() {
         assert_eq!(is(named, policy), same, "{named} and {policy}");
     }
 }
+
+/// A range has two ends, and both are held.
+#[test]
+fn a_figure_on_either_side_of_its_range_fails() {
+    let (scenario, run) = run("singleflight");
+    let figures = serde_json::to_value(&run).unwrap();
+    for (bound, pass) in [
+        (Bound::Between([0.0, 0.5]), false),
+        (Bound::Between([0.5, 1.0]), true),
+        (Bound::Between([1.5, 2.0]), false),
+        (Bound::AtMost(0.9), false),
+        (Bound::AtLeast(1.1), false),
+        (Bound::Equals(1.0), true),
+        (Bound::Equals(2.0), false),
+    ] {
+        let check = CheckSpec { bound: bound.clone(), ..scenario.check[0].clone() };
+        assert_eq!(judge(&scenario, &check, &run, &figures).pass, pass, "{bound:?}");
+    }
+}

@@ -39,7 +39,7 @@ pub(super) fn starts(case: &Case<'_>) -> Expected {
 /// Expiries that a refresh began ahead of.
 pub(super) fn cycles(case: &Case<'_>, sigmas: f64) -> Expected {
     // The first expiry comes before any load has shown how long loads take, so that nothing is ahead of it.
-    let length_s = case.length_s - case.fresh_s - case.load_s;
+    let length_s = case.length_s - case.fresh_s.max(case.length_s - case.asked_s) - case.load_s;
     let (mean, sigma) = theory::early_cycles(length_s, (case.rate, case.load_s, case.fresh_s), case.beta());
     Expected::around(mean, sigmas * sigma + 1.0, format!("length ÷ (T − lead + L), ± {sigmas}σ and 1 for the last"))
 }
