@@ -17,3 +17,29 @@ pub(crate) fn contained<T>(run: impl FnOnce() -> T) -> Option<T> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use std::panic::panic_any;
+
+    use super::*;
+
+    /// Panics when it is dropped, and leaves another of its kind.
+    struct Bomb;
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            if !std::thread::panicking() {
+                panic_any(Bomb);
+            }
+        }
+    }
+
+    /// S2: neither a panic nor what it carries comes through.
+    #[test]
+    fn s2_a_panic_is_contained_with_what_it_carries() {
+        assert_eq!(contained(|| 1), Some(1));
+        assert_eq!(contained(|| panic!("a text")), None::<u8>);
+        assert_eq!(contained(|| panic_any(Bomb)), None::<u8>);
+    }
+}

@@ -135,8 +135,6 @@ struct Bomb;
 
 impl Drop for Bomb {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
-            panic!("what a panic carried panics");
-        }
+        assert!(std::thread::panicking(), "what a panic carried panics");
     }
 }
