@@ -7,6 +7,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use crate::series::Series;
 use crate::table::{Kind, metrics};
@@ -24,13 +25,13 @@ pub(crate) struct Folds(HashMap<String, (Arc<Series>, Fold)>);
 
 impl Folds {
     /// Takes one look and gives what is told under each name that there ever was.
-    pub(crate) fn take(&mut self, mut seen: Seen) -> Vec<(Arc<Series>, Line)> {
+    pub(crate) fn take(&mut self, mut seen: Seen, when: When) -> Vec<(Arc<Series>, Line)> {
         for (name, (series, _)) in &seen {
             self.0.entry(name.clone()).or_insert_with(|| (Arc::clone(series), Fold::default()));
         }
         let told = self.0.iter_mut().map(|(name, (series, fold))| {
             let now = seen.remove(name).map(|(_, lines)| lines).unwrap_or_default();
-            (Arc::clone(series), fold.sum(now))
+            (Arc::clone(series), fold.sum(now, when))
         });
         told.collect()
     }
@@ -41,6 +42,26 @@ impl Folds {
     }
 }
 
+/// When a look was taken, among those of all readers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct When {
+    began: u64,
+    ended: u64,
+}
+
+/// Numbers the beginnings and the ends of looks in the order in which they come.
+#[derive(Debug, Default)]
+pub(crate) struct Looks(AtomicU64);
+
+impl Looks {
+    /// Takes a look, and says when that was.
+    pub(crate) fn take<T>(&self, look: impl FnOnce() -> T) -> (T, When) {
+        let began = self.0.fetch_add(1, SeqCst);
+        let taken = look();
+        (taken, When { began, ended: self.0.fetch_add(1, SeqCst) })
+    }
+}
+
 /// The owners that are told under one name.
 #[derive(Debug, Default)]
 struct Fold {
@@ -48,8 +69,8 @@ struct Fold {
     past: Line,
     /// Those that went last: a look that was taken before, by another reader, may still have them.
     gone: VecDeque<u64>,
-    /// Those that were live at the last look.
-    live: HashMap<u64, Line>,
+    /// Those that were live at the last look, with the latest end of a look that found them.
+    live: HashMap<u64, (Line, u64)>,
     /// How many there have been.
     ever: u64,
 }
@@ -59,25 +80,34 @@ const GONE: usize = 1_024;
 
 impl Fold {
     /// Takes what is live now and gives the sum.
-    fn sum(&mut self, now: HashMap<u64, Line>) -> Line {
+    fn sum(&mut self, now: HashMap<u64, Line>, when: When) -> Line {
         let mut live = HashMap::new();
         for (owner, mut line) in now {
             if self.gone.contains(&owner) {
                 continue;
             }
+            let mut found = when.ended;
             match self.live.remove(&owner) {
-                Some(before) => add(&mut line, &before, |kind| (kind == Kind::Counter).then_some(u64::max)),
+                Some((before, last)) => {
+                    add(&mut line, &before, |kind| (kind == Kind::Counter).then_some(u64::max));
+                    found = found.max(last);
+                }
                 None => self.ever += 1,
             }
-            live.insert(owner, line);
+            live.insert(owner, (line, found));
         }
-        for (owner, line) in std::mem::replace(&mut self.live, live) {
+        for (owner, (line, found)) in std::mem::replace(&mut self.live, live) {
+            // Built while another reader looked: a look that had begun by then may have missed it, and does not bury it.
+            if when.began < found {
+                self.live.insert(owner, (line, found));
+                continue;
+            }
             add(&mut self.past, &line, |kind| (kind == Kind::Counter).then_some(u64::saturating_add));
             self.gone.push_back(owner);
         }
         self.gone.drain(..self.gone.len().saturating_sub(GONE));
         let mut sum = self.past.clone();
-        for line in self.live.values() {
+        for (line, _) in self.live.values() {
             add(&mut sum, line, |_| Some(u64::saturating_add));
         }
         sum
@@ -131,21 +161,39 @@ mod tests {
     /// L7: sums are exact, and do not fall when a cache is dropped or built anew under its name.
     #[test]
     fn l7_folded_counters_never_fall() {
-        let mut fold = Fold::default();
-        let sum = fold.sum(now(&[(1, line(5, 1, 3.0)), (2, line(7, 2, 2.0))]));
+        let (mut fold, looks) = (Fold::default(), Looks::default());
+        let sum = fold.sum(now(&[(1, line(5, 1, 3.0)), (2, line(7, 2, 2.0))]), looks.take(|| ()).1);
         assert_eq!(seen(&sum), [Some(Value::Count(12)), Some(Value::Count(3)), Some(Value::Real(3.0))]);
-        let sum = fold.sum(now(&[(2, line(9, 0, 1.0))]));
+        let sum = fold.sum(now(&[(2, line(9, 0, 1.0))]), looks.take(|| ()).1);
         assert_eq!(seen(&sum), [Some(Value::Count(14)), Some(Value::Count(0)), Some(Value::Real(1.0))]);
-        let sum = fold.sum(now(&[(3, line(1, 0, 1.0))]));
+        let sum = fold.sum(now(&[(3, line(1, 0, 1.0))]), looks.take(|| ()).1);
         assert_eq!(seen(&sum)[0], Some(Value::Count(15)));
-        let sum = fold.sum(HashMap::new());
+        let sum = fold.sum(HashMap::new(), looks.take(|| ()).1);
         assert_eq!(seen(&sum), [Some(Value::Count(15)), None, None]);
         assert_eq!(fold.ever, 3);
         // A look from before, by another reader: what is gone is not there twice, and nothing falls.
-        let sum = fold.sum(now(&[(2, line(8, 0, 1.0))]));
+        let sum = fold.sum(now(&[(2, line(8, 0, 1.0))]), looks.take(|| ()).1);
         assert_eq!((seen(&sum)[0], fold.ever), (Some(Value::Count(15)), 3));
-        fold.sum(now(&[(4, line(6, 0, 1.0))]));
-        let sum = fold.sum(now(&[(4, line(5, 0, 1.0))]));
+        fold.sum(now(&[(4, line(6, 0, 1.0))]), looks.take(|| ()).1);
+        let sum = fold.sum(now(&[(4, line(5, 0, 1.0))]), looks.take(|| ()).1);
         assert_eq!(seen(&sum)[0], Some(Value::Count(21)));
+    }
+
+    /// L7: a cache that is built while two readers look is no dropped one for the reader that had looked before.
+    #[test]
+    fn l7_a_look_does_not_bury_what_it_came_too_early_for() {
+        let (mut fold, looks) = (Fold::default(), Looks::default());
+        let (late, when_late) = looks.take(|| {
+            // It lists no cache; one is built; another reader looks, and is the first to have its sum.
+            let (built, when) = looks.take(|| now(&[(1, line(5, 1, 3.0))]));
+            assert_eq!(seen(&fold.sum(built, when))[0], Some(Value::Count(5)));
+            HashMap::new()
+        });
+        let sum = fold.sum(late, when_late);
+        assert_eq!(seen(&sum), [Some(Value::Count(5)), Some(Value::Count(1)), Some(Value::Real(3.0))]);
+        let sum = fold.sum(now(&[(1, line(9, 0, 1.0))]), looks.take(|| ()).1);
+        assert_eq!((seen(&sum)[0], fold.ever), (Some(Value::Count(9)), 1), "it goes on counting");
+        let sum = fold.sum(HashMap::new(), looks.take(|| ()).1);
+        assert_eq!(seen(&sum), [Some(Value::Count(9)), None, None], "a look that began later buries it");
     }
 }

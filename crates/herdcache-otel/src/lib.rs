@@ -34,7 +34,7 @@
 //!   ([`Builder::error_classes`](herdcache::Builder::error_classes)).
 //! - **Counters are exact**: one collection is one look at the process, so the sums between its counters hold. They never fall
 //!   while the handle lives, also when a cache is dropped or built anew under its name. Each known value of an attribute is
-//!   there from 0 on.
+//!   there from 0 on. What a cache counts after the last collection before it is dropped is in no counter; histograms have it.
 //! - **Histograms are told each sample**, since OpenTelemetry has none that can be observed. Their buckets are coarser than
 //!   those of the live feed, and the same for every cache. Of requests that are answered at once one in
 //!   [`QUICK_SAMPLED`](herdcache::QUICK_SAMPLED) is timed; the counter beside says how many there were. Their series begin with their first sample.

@@ -10,7 +10,7 @@ use herdcache::{Measured, Recorder};
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::AsyncInstrument;
 
-use crate::fold::{Folds, Line, Seen};
+use crate::fold::{Folds, Line, Looks, Seen};
 use crate::histograms::Histograms;
 use crate::labels::{ERROR_CLASS, OTHER};
 use crate::names::{Named, Names};
@@ -29,6 +29,7 @@ pub(crate) struct State {
     /// How many instruments ask in one collection.
     asking: usize,
     readings: Readings,
+    looks: Looks,
     /// Of caches, and of gates.
     folds: Mutex<(Folds, Folds)>,
     /// Instruments that said nothing in a collection because something panicked.
@@ -44,6 +45,7 @@ impl State {
             process: Arc::new(Series::new(Owner::Process)),
             asking: metrics().iter().filter(|metric| metric.boundaries().is_none()).count(),
             readings: Readings::default(),
+            looks: Looks::default(),
             folds: Mutex::default(),
             failed: AtomicU64::new(0),
         }
@@ -74,7 +76,7 @@ impl State {
 
     /// One look at every cache and gate.
     fn look(&self) -> Reading {
-        let now = herdcache::process_totals();
+        let (now, when) = self.looks.take(herdcache::process_totals);
         let (cache_configs, gate_configs) = herdcache::process_config();
         let cache_configs: HashMap<_, _> = cache_configs.iter().map(|config| (config.name.as_str(), config)).collect();
         let gate_configs: HashMap<_, _> = gate_configs.iter().map(|config| (config.name.as_str(), config)).collect();
@@ -90,8 +92,8 @@ impl State {
             place(self.gates.find(&gate.name), (&gate.name, gate.built), line, &mut gates);
         }
         let mut folds = self.folds.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut reading = Reading(folds.0.take(caches));
-        reading.0.extend(folds.1.take(gates));
+        let mut reading = Reading(folds.0.take(caches, when));
+        reading.0.extend(folds.1.take(gates, when));
         let overflow = folds.0.ever(OTHER) + folds.1.ever(OTHER);
         drop(folds);
         let process = ProcessView { now: &now, overflow, failed: self.failed.load(Relaxed) };

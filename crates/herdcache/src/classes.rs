@@ -5,13 +5,13 @@
 //! never more.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use herdfeed::OTHER_ERROR;
 
 use crate::builder::Builder;
 use crate::config::ConfigError;
+use crate::contained::contained;
 use crate::error::Failure;
 use crate::key::Key;
 
@@ -42,8 +42,7 @@ impl<E> Classes<E> {
     /// Runs the application's code: never under a lock. If it panics, the error has no class.
     pub(crate) fn of(&self, failure: &Failure<E>) -> usize {
         let (Failure::Origin(error), Some(of)) = (failure, &self.of) else { return self.names.len() };
-        let name = catch_unwind(AssertUnwindSafe(|| of(error)));
-        let place = name.ok().and_then(|name| self.names.iter().position(|known| *known == name));
+        let place = contained(|| of(error)).and_then(|name| self.names.iter().position(|known| *known == name));
         place.unwrap_or(self.names.len())
     }
 

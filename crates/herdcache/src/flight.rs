@@ -10,7 +10,6 @@ mod landing;
 pub(crate) mod table;
 mod waiters;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -18,6 +17,7 @@ use herdfeed::{FlightTrigger, MissCause, Stage};
 
 use crate::account::Spared;
 use crate::clock::Moment;
+use crate::contained::contained;
 use crate::entry::{Entry, Stored};
 use crate::group::Group;
 use crate::measures::Policy;
@@ -228,7 +228,7 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
         let wakers = self.waiters.lock().take();
         for waker in wakers {
             // S2: foreign code. One that panics must not let the others sleep for ever.
-            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+            let _ = contained(|| waker.wake());
         }
         let crew = std::mem::take(&mut self.crew.lock().serving);
         crew.into_iter().for_each(Serves::dismiss);

@@ -8,9 +8,9 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use crate::contained::contained;
 use crate::sync::thread_local;
 
 thread_local! {
@@ -57,7 +57,7 @@ fn release() {
     let buried = BURIED.with(RefCell::take);
     for value in buried {
         // Whoever happens to hold the vigil has nothing to do with a value whose Drop panics.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(value)));
+        let _ = contained(|| drop(value));
     }
 }
 

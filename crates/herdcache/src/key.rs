@@ -4,11 +4,12 @@ mod secret;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use siphasher::sip::SipHasher24;
 
 pub use secret::Secret;
+
+use crate::contained::contained;
 use secret::Veiled;
 
 /// What a cache can be keyed by: anything that hashes, compares, clones and serialises.
@@ -88,8 +89,7 @@ impl<K: Key> KeyNames<K> {
 
     /// The key as the application lets it be seen. Never panics, whatever the application's code does.
     pub(crate) fn show(&self, key: &K) -> String {
-        let shown = catch_unwind(AssertUnwindSafe(|| self.show_or_panic(key)));
-        shown.unwrap_or_else(|_| "(its view panicked)".to_owned())
+        contained(|| self.show_or_panic(key)).unwrap_or_else(|| "(its view panicked)".to_owned())
     }
 
     fn show_or_panic(&self, key: &K) -> String {
@@ -163,7 +163,7 @@ fn whole<'a, K: serde::Serialize>(cache: &'a str, key: &'a K) -> (&'a str, u32, 
 /// `None` if JSON cannot hold the key, or the application's code panics: a key without a text of its own is not shared.
 pub(crate) fn shared_text<K: Key>(namespace: &str, schema_version: u32, key: &K) -> Option<(String, u64)> {
     let write = || serde_json::to_string(&(namespace, schema_version, key)).ok();
-    let text = catch_unwind(AssertUnwindSafe(write)).ok().flatten()?;
+    let text = contained(write).flatten()?;
     let mut hasher = SipHasher24::new();
     hasher.write(text.as_bytes());
     Some((text, hasher.finish()))

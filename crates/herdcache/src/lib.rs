@@ -69,6 +69,7 @@ mod cache;
 mod classes;
 mod clock;
 mod config;
+mod contained;
 mod cooling;
 mod core;
 mod entry;

@@ -6,12 +6,12 @@
 //! while nobody listens, and nothing under a lock. What a recorder does with it,
 //! and which metrics there are, is not known here.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use herdfeed::{FlightEnd, OriginResult, Outcome, PermitClass, PermitResult, SharedOperation, StaleReason};
 
+use crate::contained::contained;
 use crate::sync::plain::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use crate::sync::plain::{Mutex, RwLock};
 
@@ -208,8 +208,7 @@ fn tell_all(measured: &Measured<'_>) {
             continue;
         };
         // The application may let go of it meanwhile: then it dies here, and that may panic too.
-        let told = catch_unwind(AssertUnwindSafe(move || recorder.record(measured)));
-        if told.is_err() {
+        if contained(move || recorder.record(measured)).is_none() {
             PANICS.fetch_add(1, Relaxed);
         }
     }

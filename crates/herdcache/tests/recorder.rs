@@ -173,7 +173,16 @@ struct Bad(AtomicU64);
 impl Recorder for Bad {
     fn record(&self, _: &Measured<'_>) {
         self.0.fetch_add(1, SeqCst);
-        panic!("a recorder panics");
+        std::panic::panic_any(Rude);
+    }
+}
+
+/// What a panic carries, and panics in its turn when it is dropped.
+struct Rude;
+
+impl Drop for Rude {
+    fn drop(&mut self) {
+        assert!(std::thread::panicking(), "what a panic carried panics");
     }
 }
 

@@ -140,7 +140,7 @@ pub(super) const HERD: &[Panel] = &[
                 Unit::Seconds,
                 "permit wait p99",
                 "histogram_quantile(0.99, sum by (le) \
-                 (rate(herdcache_permit_wait_duration_seconds_bucket{GATE}[$__rate_interval])))",
+                 (rate(herdcache_permit_wait_duration_seconds_bucket{GATE,herdcache_permit_class=\"foreground\",herdcache_permit_result=~\"granted|queue_timeout|deadline\"}[$__rate_interval])))",
             ),
             ask_right(
                 Unit::Seconds,

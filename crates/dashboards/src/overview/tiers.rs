@@ -207,11 +207,12 @@ pub(super) const CAPACITY: &[Panel] = &[
         Unit::Seconds,
         8,
         "Wait for a permit, p99",
-        "How long loads waited for their permit, by gate, refused ones included.",
+        "How long loads waited for their permit, by gate, those that waited in vain included. Left out are those that \
+             never queue: refreshes and warm-ups, and loads that were refused at once, which would hide the rest.",
         &[ask(
             "{{job}} {{herdcache_gate_name}}",
             "histogram_quantile(0.99, sum by (job, herdcache_gate_name, le) \
-                 (rate(herdcache_permit_wait_duration_seconds_bucket{GATE}[$__rate_interval])))",
+                 (rate(herdcache_permit_wait_duration_seconds_bucket{GATE,herdcache_permit_class=\"foreground\",herdcache_permit_result=~\"granted|queue_timeout|deadline\"}[$__rate_interval])))",
         )],
     ),
     Panel::lines(

@@ -11,5 +11,6 @@ mod laws;
 mod names;
 mod play;
 mod reader;
+mod samples;
 mod support;
 mod table;

@@ -6,12 +6,12 @@
 //! are not known here. A waiter is woken outside the lock.
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use herdfeed::RejectReason;
 
 use crate::by_hash::ByHash;
+use crate::contained::contained;
 use crate::group::Group;
 use crate::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use crate::sync::{Mutex, oneshot};
@@ -212,7 +212,7 @@ impl Queue {
 /// Answers one who waits; gives the answer back if there is nobody. Outside the lock: it wakes whoever waits, which is
 /// foreign code. If that panics, it is no concern of the load that gave its permit back.
 fn tell(waiter: oneshot::Sender<Answer>, answer: Answer) -> Option<Answer> {
-    catch_unwind(AssertUnwindSafe(|| waiter.send(answer).err())).unwrap_or(None)
+    contained(|| waiter.send(answer).err()).flatten()
 }
 
 impl State {

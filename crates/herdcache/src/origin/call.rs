@@ -4,7 +4,6 @@
 //! started. The permit comes back when the last part has ended.
 
 use std::cell::{Cell, RefCell};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use herdfeed::{ClosedSet, OriginResult};
 use super::loan::Loan;
 use crate::account::{Account, Unlimited};
 use crate::clock::{self, Moment, nanos};
+use crate::contained::contained;
 use crate::gate::Permit;
 use crate::sync::atomic::Ordering::{AcqRel, Relaxed};
 use crate::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64};
@@ -205,7 +205,7 @@ impl Call {
         let after = std::mem::take(&mut *self.after.lock());
         for work in after {
             // B1: one key's Drop that panics must not keep the others of its batch in the table.
-            let _ = catch_unwind(AssertUnwindSafe(work));
+            let _ = contained(work);
         }
     }
 

@@ -4,7 +4,6 @@
 //! flight. It knows nothing of flights and values.
 
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,6 +15,7 @@ use super::account::SharedAccount;
 use super::breaker::{Breaker, Breaking, Health, Role, Told};
 use super::tier::{Lease, Operation, SharedTier, TierError};
 use crate::clock::{self, Moment};
+use crate::contained::contained;
 use crate::recorder::{self, Measured};
 use crate::sync::time;
 
@@ -148,7 +148,7 @@ struct Caught<'a, T>(Option<Operation<'a, T>>);
 
 impl<'a, T> Caught<'a, T> {
     fn ask(ask: impl FnOnce() -> Operation<'a, T>) -> Self {
-        Self(catch_unwind(AssertUnwindSafe(ask)).ok())
+        Self(contained(ask))
     }
 }
 
@@ -156,15 +156,14 @@ impl<T> Future for Caught<'_, T> {
     type Output = Result<T, TierError>;
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(operation) = &mut self.0 else { return Poll::Ready(Err(TierError::Connection)) };
-        let polled = catch_unwind(AssertUnwindSafe(|| operation.as_mut().poll(cx)));
-        polled.unwrap_or(Poll::Ready(Err(TierError::Connection)))
+        contained(|| operation.as_mut().poll(cx)).unwrap_or(Poll::Ready(Err(TierError::Connection)))
     }
 }
 
 impl<T> Drop for Caught<'_, T> {
     fn drop(&mut self) {
         let operation = self.0.take();
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(operation)));
+        let _ = contained(|| drop(operation));
     }
 }
 

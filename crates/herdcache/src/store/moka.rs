@@ -2,7 +2,6 @@
 
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash, Hasher};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use moka::Equivalent;
@@ -10,6 +9,7 @@ use moka::notification::RemovalCause as Notice;
 use moka::sync::Cache;
 
 use super::{Leaving, Leavings, Store};
+use crate::contained::contained;
 use crate::entry::Stored;
 use crate::graveyard::Vigil;
 use crate::kept::Kept;
@@ -35,9 +35,7 @@ where
             };
             // A key's own `Hash` may panic; moka would then never call this listener again.
             leavings.unlist(&stored);
-            let _ = catch_unwind(AssertUnwindSafe(|| {
-                leavings.note(|| keys.hash_one(&*key), &stored, leaving);
-            }));
+            let _ = contained(|| leavings.note(|| keys.hash_one(&*key), &stored, leaving));
         };
         Self(Cache::builder().max_capacity(capacity).eviction_listener(listener).build_with_hasher(hasher))
     }

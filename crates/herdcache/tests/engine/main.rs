@@ -4,6 +4,7 @@
 mod batches;
 mod blocking;
 mod changes;
+mod classes;
 mod clearing;
 mod closing;
 mod cooling;
