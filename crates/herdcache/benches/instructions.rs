@@ -35,8 +35,8 @@ struct Budget {
 const BUDGETS: [Budget; 4] = [
     Budget { kind: Kind::Hit, ours: HERDCACHE, peer: MOKA_FUTURE, target: 0.75, held: 0.77 },
     Budget { kind: Kind::Hit, ours: HERDCACHE, peer: MOKA_FOLDHASH, target: 1.10, held: 1.22 },
-    Budget { kind: Kind::ReadyMiss, ours: HERDCACHE_WITH, peer: MOKA_FUTURE, target: 0.60, held: 1.20 },
-    Budget { kind: Kind::PendingMiss, ours: HERDCACHE_WITH, peer: MOKA_FUTURE, target: 1.10, held: 1.60 },
+    Budget { kind: Kind::ReadyMiss, ours: HERDCACHE_WITH, peer: MOKA_FUTURE, target: 0.60, held: 1.15 },
+    Budget { kind: Kind::PendingMiss, ours: HERDCACHE_WITH, peer: MOKA_FUTURE, target: 1.10, held: 1.56 },
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -4,8 +4,6 @@
 //! middle of a write that holds the key's table lock. A key that dies there waits
 //! in the graveyard like a value does.
 
-use std::hash::{Hash, Hasher};
-
 use crate::graveyard;
 
 /// A key that is buried when it is dropped under a vigil. Never empty before its drop.
@@ -19,15 +17,6 @@ impl<K> Kept<K> {
     /// The key itself.
     pub(crate) fn key(&self) -> Option<&K> {
         self.0.as_ref()
-    }
-}
-
-impl<K: Hash> Hash for Kept<K> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        // As the key alone hashes: a lookup brings a borrowed form of it.
-        if let Some(key) = &self.0 {
-            key.hash(state);
-        }
     }
 }
 

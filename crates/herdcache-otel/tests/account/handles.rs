@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use herdcache_otel::Observer;
+use opentelemetry_sdk::metrics::Temporality;
 
 use super::play::Stage;
-use super::support::{Provider, alone};
+use super::support::{Collected, Provider, alone};
 
 /// Two providers tell the same, and each sample once.
 #[tokio::test(start_paused = true)]
@@ -95,4 +96,55 @@ async fn readers_collect_at_once() {
     for provider in &providers {
         assert_eq!(provider.collect().of_cache("herdcache.requests", "at-once").values().sum::<f64>(), 400.0);
     }
+}
+
+/// L7: a service that builds caches for each job: 400 names come and go under two kinds of readers. Sums are exact, no
+/// difference is lost or told twice, and what is kept of them is bounded.
+#[tokio::test(start_paused = true)]
+async fn l7_caches_that_come_and_go_leave_exact_sums() {
+    const JOBS: usize = 200;
+    let _turn = alone().await;
+    let (sums, differences) = (Provider::new(), Provider::of(Temporality::Delta));
+    let observe = |provider: &Provider| Observer::new().names(4).observe(&provider.meter()).unwrap();
+    let _observing = [observe(&sums), observe(&differences)];
+    let calls = |seen: &Collected| -> f64 {
+        let all = seen.values["herdcache.origin.calls"].iter();
+        all.filter(|(set, _)| set.contains("=job-") || set.contains("~other")).map(|(_, count)| count).sum()
+    };
+    let (mut added, mut last) = (0.0, 0.0);
+    for job in 0..JOBS {
+        let stage = Stage::new(&format!("job-{job}"));
+        stage.ask(&["a:1", "a:2", "a:1"]).await;
+        let now = calls(&sums.collect());
+        assert_eq!(now - last, 2.0, "job {job}");
+        last = now;
+        // The other looks while the job's cache is there, and now and then after it as well.
+        added += calls(&differences.collect());
+        drop(stage);
+        if job % 3 == 0 {
+            added += calls(&differences.collect());
+        }
+    }
+    let seen = sums.collect();
+    assert_eq!(last, 2.0 * JOBS as f64);
+    assert_eq!(added + calls(&differences.collect()), 2.0 * JOBS as f64);
+    assert_eq!(seen.values["herdcache.origin.calls"].len(), 5, "four names and the shared one");
+}
+
+/// The provider goes before caches and handle: nothing panics, and the service goes on.
+#[tokio::test(start_paused = true)]
+async fn a_provider_may_go_first() {
+    let _turn = alone().await;
+    let provider = Provider::new();
+    let observing = herdcache_otel::observe(&provider.meter()).unwrap();
+    let stage = Stage::new("orphaned");
+    stage.ask(&["a:1"]).await;
+    provider.shutdown();
+    stage.ask(&["a:2"]).await;
+    drop(provider);
+    stage.ask(&["a:3"]).await;
+    drop(observing);
+    stage.ask(&["a:4"]).await;
+    assert_eq!(stage.cache.snapshot().origin_calls, 4);
+    assert_eq!(herdcache::recorder_panics(), 0);
 }

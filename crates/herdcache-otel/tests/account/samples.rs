@@ -1,11 +1,14 @@
 //! What a histogram's samples are, and not only how many.
 
 use std::collections::BTreeMap;
+use std::future::Future as _;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Waker};
 
-use herdcache::{Measured, Recorder, add_recorder};
+use herdcache::{Cache, Gate, GetError, LoadContext, Measured, Recorder, Ttl, add_recorder};
 
-use super::play::Stage;
+use super::play::{Stage, ms};
 use super::support::{Provider, alone};
 
 /// Sums of one cache's samples, by the metric that they belong to.
@@ -62,4 +65,30 @@ async fn l1_histograms_hold_what_was_measured() {
         let told: f64 = own.map(|(_, buckets)| buckets.sum).sum();
         assert!(*sum > 0.0 && (told - sum).abs() < 1e-6 * sum, "{metric}: {told} instead of {sum}");
     }
+}
+
+/// L1: what is told as a wait is the wait, and not the request's whole time: this one's fallback takes time of its own.
+#[tokio::test(start_paused = true)]
+async fn l1_a_wait_ends_before_its_request() {
+    let _turn = alone().await;
+    let provider = Provider::new();
+    let _observing = herdcache_otel::observe(&provider.meter()).unwrap();
+    let degraded = |_: &u64, _: &GetError<&'static str>| {
+        // The paused clock moves at the first poll.
+        let _ = pin!(tokio::time::advance(ms(30))).poll(&mut Context::from_waker(Waker::noop()));
+        Some(0)
+    };
+    let origin = |_: LoadContext<u64, u64>| async {
+        tokio::time::sleep(ms(20)).await;
+        Err::<u64, _>("down")
+    };
+    let builder = Cache::builder("waits", Ttl::fresh_for(ms(1_000)), &Gate::new(4)).fallback(degraded);
+    builder.build_over(origin).unwrap().get(&1).await.unwrap();
+    let seen = provider.collect();
+    let sum = |metric: &str| {
+        let (_, own) = seen.histograms[metric].iter().find(|(set, _)| set.contains("herdcache.name=waits")).unwrap();
+        (own.sum * 1e3).round()
+    };
+    assert_eq!(sum("herdcache.flight.wait.duration"), 20.0);
+    assert_eq!(sum("herdcache.request.duration"), 50.0);
 }

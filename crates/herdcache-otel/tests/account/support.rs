@@ -53,6 +53,10 @@ impl Provider {
         self.provider.meter("herdcache")
     }
 
+    pub(crate) fn shutdown(&self) {
+        self.provider.shutdown().unwrap();
+    }
+
     pub(crate) fn collect(&self) -> Collected {
         let mut metrics = ResourceMetrics::default();
         self.reader.collect(&mut metrics).unwrap();

@@ -245,6 +245,38 @@ async fn s2_a_key_that_panics_in_a_refresh_does_not_end_refreshing() {
     }
 }
 
+/// S2: the store's pending maintenance hashes and clones no key, and compares one with its successor at most: none can
+/// spoil a look at the process, which is at all caches.
+#[tokio::test(start_paused = true)]
+async fn s2_a_key_spoils_no_look() {
+    let crowded = |name: &str| {
+        let builder = Cache::<Touchy, u64, DbError>::builder(name, Ttl::fresh_for(ms(1_000)), &Gate::new(8));
+        let cache = builder.capacity(4).build().unwrap();
+        // Some that make room, and some that are written anew.
+        (0..40).chain(30..40).for_each(|key| drop(cache.insert(Touchy(key), key)));
+        cache
+    };
+    let look = |name: &str| {
+        let seen = herdcache::process_totals();
+        let ours = seen.caches.iter().find(|one| one.name == name).unwrap();
+        (ours.entries, ours.removals.total())
+    };
+    for (act, name) in [(Act::Hash, "s2-look-hash"), (Act::Clone, "s2-look-clone")] {
+        let _cache = crowded(name);
+        FUSE.set(Some((act, 1)));
+        assert_eq!(look(name), (4, 46));
+        assert!(FUSE.take().is_some(), "a key was asked for its {act:?}");
+    }
+    let cache = crowded("s2-look-eq");
+    FUSE.set(Some((Act::Eq, 1)));
+    look("s2-look-eq");
+    assert_eq!(FUSE.take(), None, "no key was compared");
+    // What maintenance was about to do is done by the next.
+    cache.insert(Touchy(50), 50);
+    let (entries, _) = look("s2-look-eq");
+    assert_eq!(entries, 4);
+}
+
 /// S2: a function that shows keys and panics hurts neither callers nor readers of the account.
 #[tokio::test(start_paused = true)]
 async fn s2_a_panicking_key_view_hurts_nobody() {
