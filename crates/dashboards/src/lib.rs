@@ -11,6 +11,7 @@ pub mod cache;
 mod database;
 pub mod overview;
 pub mod promql;
+mod questions;
 mod render;
 
 pub use board::{Board, Chosen, Look, Panel, Query, Row, Unit, Variable};

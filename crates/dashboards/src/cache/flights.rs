@@ -1,6 +1,9 @@
 //! Requests and flights of one cache: the rows Overview, Traffic and Herd.
 
-use crate::board::{Look, Panel, Unit, ask, ask_right};
+use crate::board::{Look, Panel, Unit, ask};
+use crate::questions::{
+    AVAILABILITY, BY_ROLE, ENTRIES_EXPIRED, EXPOSURE, FAILURES, FLIGHTS_STARTED, MISSES, ORIGIN_LATENCY, PERMIT_WAIT,
+};
 
 pub(super) const OVERVIEW: &[Panel] = &[
     Panel::new(
@@ -11,11 +14,7 @@ pub(super) const OVERVIEW: &[Panel] = &[
         "Availability",
         "Successful requests ÷ all that ended and were not cancelled. A fallback value is degraded and counts as \
              a failure.",
-        &[ask(
-            "availability",
-            "sum(rate(herdcache_requests_total{CACHE,SUCCESS}[$__rate_interval])) / \
-                 (sum(rate(herdcache_requests_total{CACHE,COUNTED}[$__rate_interval])) > 0)",
-        )],
+        &[AVAILABILITY],
     ),
     Panel::new(
         102,
@@ -24,11 +23,7 @@ pub(super) const OVERVIEW: &[Panel] = &[
         6,
         "Exposure",
         "Requests ÷ origin calls: what the origin would see if this cache vanished now, as a multiple.",
-        &[ask(
-            "exposure",
-            "sum(rate(herdcache_requests_total{CACHE}[$__rate_interval])) / \
-                 (sum(rate(herdcache_origin_calls_total{CACHE}[$__rate_interval])) > 0)",
-        )],
+        &[EXPOSURE],
     ),
     Panel::new(
         103,
@@ -60,11 +55,7 @@ pub(super) const OVERVIEW: &[Panel] = &[
         12,
         "Unsuccessful requests by outcome",
         "By what users of this cache are hurt, and since when.",
-        &[ask(
-            "{{herdcache_request_outcome}}",
-            "sum by (herdcache_request_outcome) \
-                 (rate(herdcache_requests_total{CACHE,FAILURE}[$__rate_interval]))",
-        )],
+        &[FAILURES],
     ),
     Panel::lines(
         106,
@@ -103,10 +94,7 @@ pub(super) const TRAFFIC: &[Panel] = &[
         6,
         "Misses by cause",
         "Why nothing servable was there. expired and evicted want different cures.",
-        &[ask(
-            "{{herdcache_miss_cause}}",
-            "sum by (herdcache_miss_cause) (rate(herdcache_misses_total{CACHE}[$__rate_interval]))",
-        )],
+        &[MISSES],
     ),
     Panel::lines(
         204,
@@ -130,25 +118,7 @@ pub(super) const HERD: &[Panel] = &[
         "Overlay: expiry, flights, permits, origin",
         "Entries expire (solid) and flights start; then the wait for a permit and the origin's latency (dashed, \
              right axis) rise. If latency rises first, the origin is the cause and not the herd.",
-        &[
-            ask(
-                "entries expired",
-                "sum(rate(herdcache_removals_total{CACHE,herdcache_removal_cause=\"expired\"}[$__rate_interval]))",
-            ),
-            ask("flights started", "sum(rate(herdcache_flight_starts_total{CACHE}[$__rate_interval]))"),
-            ask_right(
-                Unit::Seconds,
-                "permit wait p99",
-                "histogram_quantile(0.99, sum by (le) \
-                 (rate(herdcache_permit_wait_duration_seconds_bucket{GATE,herdcache_permit_class=\"foreground\",herdcache_permit_result=~\"granted|queue_timeout|deadline\"}[$__rate_interval])))",
-            ),
-            ask_right(
-                Unit::Seconds,
-                "origin latency p99",
-                "histogram_quantile(0.99, sum by (le) \
-                 (rate(herdcache_origin_call_duration_seconds_bucket{CACHE}[$__rate_interval])))",
-            ),
-        ],
+        &[ENTRIES_EXPIRED, FLIGHTS_STARTED, PERMIT_WAIT, ORIGIN_LATENCY],
     ),
     Panel::lines(
         302,
@@ -156,10 +126,7 @@ pub(super) const HERD: &[Panel] = &[
         8,
         "Leaders and waiters",
         "Leaders open a flight, waiters join one that runs.",
-        &[ask(
-            "{{herdcache_flight_role}}",
-            "sum by (herdcache_flight_role) (rate(herdcache_flight_participants_total{CACHE}[$__rate_interval]))",
-        )],
+        &[BY_ROLE],
     ),
     Panel::lines(
         303,

@@ -1,6 +1,7 @@
 //! The origin, and what is kept of it: the rows Origin, Freshness and Capacity.
 
 use crate::board::{Panel, Unit, ask};
+use crate::questions::{REFRESHES, REMOVALS, STALE};
 
 pub(super) const ORIGIN: &[Panel] = &[
     Panel::stacked(
@@ -110,10 +111,7 @@ pub(super) const FRESHNESS: &[Panel] = &[
         8,
         "Stale answers by reason",
         "revalidating is stale-while-revalidate at work; the others hide trouble from users.",
-        &[ask(
-            "{{herdcache_stale_reason}}",
-            "sum by (herdcache_stale_reason) (rate(herdcache_stale_serves_total{CACHE}[$__rate_interval]))",
-        )],
+        &[STALE],
     ),
     Panel::lines(
         502,
@@ -149,10 +147,7 @@ pub(super) const FRESHNESS: &[Panel] = &[
         8,
         "Background refreshes by result",
         "How refreshes ended. failed and deadline use up the stale bound.",
-        &[ask(
-            "{{herdcache_refresh_result}}",
-            "sum by (herdcache_refresh_result) (rate(herdcache_refreshes_total{CACHE}[$__rate_interval]))",
-        )],
+        &[REFRESHES],
     ),
     Panel::lines(
         505,
@@ -186,10 +181,7 @@ pub(super) const CAPACITY: &[Panel] = &[
         6,
         "Removals by cause",
         "Why entries left the local tier, each under one cause.",
-        &[ask(
-            "{{herdcache_removal_cause}}",
-            "sum by (herdcache_removal_cause) (rate(herdcache_removals_total{CACHE}[$__rate_interval]))",
-        )],
+        &[REMOVALS],
     ),
     Panel::lines(
         702,

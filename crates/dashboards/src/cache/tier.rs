@@ -1,29 +1,17 @@
 //! The shared tier and the lease of one cache.
 
 use crate::board::{Panel, Unit, ask};
+use crate::questions::{LEASES, SHARED_READS, SHARED_TIMES, SHARED_WRITES};
 
 pub(super) const SHARED: &[Panel] = &[
-    Panel::stacked(
-        601,
-        Unit::PerSecond,
-        8,
-        "Reads by result",
-        "A connection error is never a miss.",
-        &[ask(
-            "{{herdcache_shared_read}}",
-            "sum by (herdcache_shared_read) (rate(herdcache_shared_reads_total{CACHE}[$__rate_interval]))",
-        )],
-    ),
+    Panel::stacked(601, Unit::PerSecond, 8, "Reads by result", "A connection error is never a miss.", &[SHARED_READS]),
     Panel::stacked(
         602,
         Unit::PerSecond,
         8,
         "Writes by result",
         "What became of values that were to be shared.",
-        &[ask(
-            "{{herdcache_shared_write}}",
-            "sum by (herdcache_shared_write) (rate(herdcache_shared_writes_total{CACHE}[$__rate_interval]))",
-        )],
+        &[SHARED_WRITES],
     ),
     Panel::lines(
         603,
@@ -42,11 +30,7 @@ pub(super) const SHARED: &[Panel] = &[
         8,
         "Operations, p99",
         "Duration by operation, failed ones included.",
-        &[ask(
-            "{{herdcache_shared_operation}}",
-            "histogram_quantile(0.99, sum by (herdcache_shared_operation, le) \
-                 (rate(herdcache_shared_operation_duration_seconds_bucket{CACHE}[$__rate_interval])))",
-        )],
+        &[SHARED_TIMES],
     ),
     Panel::lines(
         605,
@@ -79,10 +63,7 @@ pub(super) const SHARED: &[Panel] = &[
         "Tries for a lease",
         "acquired: this process loads. held: another one does, and this one follows. unavailable: nobody could \
              say, and protection is only within the process.",
-        &[ask(
-            "{{herdcache_lease_result}}",
-            "sum by (herdcache_lease_result) (rate(herdcache_lease_acquisitions_total{CACHE}[$__rate_interval]))",
-        )],
+        &[LEASES],
     ),
     Panel::lines(
         608,

@@ -1,6 +1,7 @@
 //! Herds and what they do to the origin: the rows Herd and Origin.
 
-use crate::board::{Panel, Unit, ask, ask_right};
+use crate::board::{Panel, Unit, ask};
+use crate::questions::{BY_ROLE, ENTRIES_EXPIRED, FLIGHTS_STARTED, ORIGIN_LATENCY, PERMIT_WAIT};
 
 pub(super) const HERD: &[Panel] = &[
     Panel::lines(
@@ -11,25 +12,7 @@ pub(super) const HERD: &[Panel] = &[
         "One axis of time for the whole story. Entries expire (solid) and flights start; then the wait for a \
              permit and the origin's latency (dashed, right axis) rise. If latency rises first, the origin is the \
              cause and not the herd.",
-        &[
-            ask(
-                "entries expired",
-                "sum(rate(herdcache_removals_total{CACHE,herdcache_removal_cause=\"expired\"}[$__rate_interval]))",
-            ),
-            ask("flights started", "sum(rate(herdcache_flight_starts_total{CACHE}[$__rate_interval]))"),
-            ask_right(
-                Unit::Seconds,
-                "permit wait p99",
-                "histogram_quantile(0.99, sum by (le) \
-                 (rate(herdcache_permit_wait_duration_seconds_bucket{GATE,herdcache_permit_class=\"foreground\",herdcache_permit_result=~\"granted|queue_timeout|deadline\"}[$__rate_interval])))",
-            ),
-            ask_right(
-                Unit::Seconds,
-                "origin latency p99",
-                "histogram_quantile(0.99, sum by (le) \
-                 (rate(herdcache_origin_call_duration_seconds_bucket{CACHE}[$__rate_interval])))",
-            ),
-        ],
+        &[ENTRIES_EXPIRED, FLIGHTS_STARTED, PERMIT_WAIT, ORIGIN_LATENCY],
     ),
     Panel::lines(
         302,
@@ -39,10 +22,7 @@ pub(super) const HERD: &[Panel] = &[
         "Leaders open a flight, waiters join one that runs. Waiters that rise over leaders are a herd that \
              single-flight holds back; leaders that rise alone are many different keys (avalanche, eviction, cold \
              start), where only permits help.",
-        &[ask(
-            "{{herdcache_flight_role}}",
-            "sum by (herdcache_flight_role) (rate(herdcache_flight_participants_total{CACHE}[$__rate_interval]))",
-        )],
+        &[BY_ROLE],
     ),
     Panel::lines(
         303,

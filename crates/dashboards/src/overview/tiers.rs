@@ -1,6 +1,7 @@
 //! What is stored, where, and how old: the rows Freshness, Shared tier and Capacity.
 
 use crate::board::{Panel, Unit, ask};
+use crate::questions::{LEASES, REFRESHES, REMOVALS, SHARED_READS, SHARED_TIMES, SHARED_WRITES, STALE};
 
 pub(super) const FRESHNESS: &[Panel] = &[
     Panel::stacked(
@@ -10,10 +11,7 @@ pub(super) const FRESHNESS: &[Panel] = &[
         "Stale answers by reason",
         "Answers past freshness. revalidating is stale-while-revalidate at work; error, rejected and cooling \
              mean that old values hide a failing origin from users.",
-        &[ask(
-            "{{herdcache_stale_reason}}",
-            "sum by (herdcache_stale_reason) (rate(herdcache_stale_serves_total{CACHE}[$__rate_interval]))",
-        )],
+        &[STALE],
     ),
     Panel::lines(
         502,
@@ -58,10 +56,7 @@ pub(super) const FRESHNESS: &[Panel] = &[
         "Background refreshes by result",
         "How refreshes behind stale answers ended. failed and deadline use up the stale bound; skipped_no_permit \
              means that the gate's refresh share is too small.",
-        &[ask(
-            "{{herdcache_refresh_result}}",
-            "sum by (herdcache_refresh_result) (rate(herdcache_refreshes_total{CACHE}[$__rate_interval]))",
-        )],
+        &[REFRESHES],
     ),
 ];
 
@@ -73,10 +68,7 @@ pub(super) const SHARED: &[Panel] = &[
         "Shared reads by result",
         "A connection error is never a miss. timeout, connection_error and breaker_open: the tier is in trouble \
              and every process loads for itself.",
-        &[ask(
-            "{{herdcache_shared_read}}",
-            "sum by (herdcache_shared_read) (rate(herdcache_shared_reads_total{CACHE}[$__rate_interval]))",
-        )],
+        &[SHARED_READS],
     ),
     Panel::stacked(
         602,
@@ -85,10 +77,7 @@ pub(super) const SHARED: &[Panel] = &[
         "Shared writes by result",
         "refused_version and refused_fence: another process was newer, which is right. skipped_after_fault: not \
              tried, since the read before had failed.",
-        &[ask(
-            "{{herdcache_shared_write}}",
-            "sum by (herdcache_shared_write) (rate(herdcache_shared_writes_total{CACHE}[$__rate_interval]))",
-        )],
+        &[SHARED_WRITES],
     ),
     Panel::stacked(
         603,
@@ -109,11 +98,7 @@ pub(super) const SHARED: &[Panel] = &[
         "Shared operations, p99",
         "Duration of operations on the shared tier, failed ones included. At the operation's limit: they time \
              out, and each miss pays it.",
-        &[ask(
-            "{{herdcache_shared_operation}}",
-            "histogram_quantile(0.99, sum by (herdcache_shared_operation, le) \
-                 (rate(herdcache_shared_operation_duration_seconds_bucket{CACHE}[$__rate_interval])))",
-        )],
+        &[SHARED_TIMES],
     ),
     Panel::lines(
         605,
@@ -135,10 +120,7 @@ pub(super) const SHARED: &[Panel] = &[
         "Leases acquired and lost. Losses: loads outlast their lease, or its holder was cut off; two processes \
              may then have loaded one key.",
         &[
-            ask(
-                "{{herdcache_lease_result}}",
-                "sum by (herdcache_lease_result) (rate(herdcache_lease_acquisitions_total{CACHE}[$__rate_interval]))",
-            ),
+            LEASES,
             ask(
                 "lost: {{herdcache_lease_loss}}",
                 "sum by (herdcache_lease_loss) (rate(herdcache_lease_losses_total{CACHE}[$__rate_interval]))",
@@ -155,10 +137,7 @@ pub(super) const CAPACITY: &[Panel] = &[
         "Removals by cause",
         "Entries that left the local tier, each once. Evicted while the working set still asks for them: \
              capacity is too small. Expired together: too little jitter.",
-        &[ask(
-            "{{herdcache_removal_cause}}",
-            "sum by (herdcache_removal_cause) (rate(herdcache_removals_total{CACHE}[$__rate_interval]))",
-        )],
+        &[REMOVALS],
     ),
     Panel::lines(
         702,

@@ -1,6 +1,7 @@
 //! What users notice: the rows Overview and Traffic.
 
 use crate::board::{Look, Panel, Unit, ask};
+use crate::questions::{AVAILABILITY, EXPOSURE, FAILURES, MISSES};
 
 pub(super) const OVERVIEW: &[Panel] = &[
     Panel::new(
@@ -12,11 +13,7 @@ pub(super) const OVERVIEW: &[Panel] = &[
         "Successful requests ÷ all that ended and were not cancelled. Hit, stale, reserve, negative, loaded and \
              coalesced are successes; a fallback value is degraded and counts as a failure. Below 99.9 % users \
              notice.",
-        &[ask(
-            "availability",
-            "sum(rate(herdcache_requests_total{CACHE,SUCCESS}[$__rate_interval])) / \
-                 (sum(rate(herdcache_requests_total{CACHE,COUNTED}[$__rate_interval])) > 0)",
-        )],
+        &[AVAILABILITY],
     ),
     Panel::new(
         102,
@@ -36,11 +33,7 @@ pub(super) const OVERVIEW: &[Panel] = &[
         "Exposure",
         "Requests ÷ origin calls: if these caches vanished now, the origin would see this many times its load. A \
              fall means that the cache protects less; a high figure means that it must not fail.",
-        &[ask(
-            "exposure",
-            "sum(rate(herdcache_requests_total{CACHE}[$__rate_interval])) / \
-                 (sum(rate(herdcache_origin_calls_total{CACHE}[$__rate_interval])) > 0)",
-        )],
+        &[EXPOSURE],
     ),
     Panel::new(
         104,
@@ -59,11 +52,7 @@ pub(super) const OVERVIEW: &[Panel] = &[
         "By what users are hurt, and since when. rejected (load shedding): permits or queue are full, or the \
              origin is taken for down. cooling: the key's last load failed a moment ago. failed: the load failed and \
              nothing older could be answered. timed_out: the caller's own limit.",
-        &[ask(
-            "{{herdcache_request_outcome}}",
-            "sum by (herdcache_request_outcome) \
-                 (rate(herdcache_requests_total{CACHE,FAILURE}[$__rate_interval]))",
-        )],
+        &[FAILURES],
     ),
     Panel::new(
         106,
@@ -166,9 +155,6 @@ pub(super) const TRAFFIC: &[Panel] = &[
         "Misses by cause",
         "Why nothing servable was there. expired: TTL, jitter, stale-while-revalidate. evicted: capacity, no TTL \
              helps. invalidated: the application's own doing. cold: a new key, or a young process.",
-        &[ask(
-            "{{herdcache_miss_cause}}",
-            "sum by (herdcache_miss_cause) (rate(herdcache_misses_total{CACHE}[$__rate_interval]))",
-        )],
+        &[MISSES],
     ),
 ];
