@@ -154,7 +154,7 @@ fn run(args: &RunArgs) -> Result<u8, Stopped> {
             let why = format!(
                 "--record is for one run, not {}: name one scenario and one --policy; all measures are --policy {}",
                 jobs.len(),
-                crate::run::stacked(),
+                crate::policy::stacked(),
             );
             return Err(Stopped::usage(&why));
         }

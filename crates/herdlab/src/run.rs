@@ -288,12 +288,6 @@ pub fn policy(off: &[Measure]) -> String {
     }
 }
 
-/// Every measure, as a policy that names each.
-pub(crate) fn stacked() -> String {
-    use herdfeed::ClosedSet;
-    Measure::all().iter().map(|measure| measure.label()).collect::<Vec<_>>().join("+")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
