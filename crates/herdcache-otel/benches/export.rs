@@ -4,7 +4,7 @@
 //! for those with it, and once for a collection, which is spread over the hits of 2 s; each is the median of a few runs,
 //! since the store does some of its maintenance by the clock. By time: the whole process's time on its processors, the
 //! collection on a thread of its own as in a service, in interleaved rounds of 2 s. Prints one JSON document; the exit
-//! code is not 0 when instructions exceed their bound. Whether time does is told only: on a machine that others use it is
+//! code is not 0 when instructions exceed what is held. Whether time does is told only: on a machine that others use it is
 //! theirs too. `-- --quick` takes seconds and shows only that everything runs; it holds nobody to the bounds.
 
 #[path = "../../herdcache/benches/support/traffic.rs"]
@@ -41,6 +41,8 @@ const KEYS: usize = 100_000;
 const HITS: usize = 1_500_000;
 /// The most that export may add, by instructions and, at the upper end of the interval, by time.
 const MOST_INSTRUCTIONS: f64 = 0.02;
+/// Beyond it the exit code is not 0: two counts of a hit differ by up to half a percent from run to run.
+const HELD_INSTRUCTIONS: f64 = 0.025;
 const MOST_TIME: f64 = 0.05;
 
 /// What is counted.
@@ -307,6 +309,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             "per_collection": collection.round(),
             "added": added,
             "at_most": MOST_INSTRUCTIONS,
+            "met": added <= MOST_INSTRUCTIONS,
+            "held": HELD_INSTRUCTIONS,
         },
         "time": {
             "rounds": rounds,
@@ -316,5 +320,5 @@ fn main() -> Result<(), Box<dyn Error>> {
         },
     });
     writeln!(std::io::stdout().lock(), "{}", serde_json::to_string_pretty(&document)?)?;
-    if quick || added <= MOST_INSTRUCTIONS { Ok(()) } else { Err("export costs more instructions than it may".into()) }
+    if quick || added <= HELD_INSTRUCTIONS { Ok(()) } else { Err("export costs more instructions than it may".into()) }
 }
