@@ -28,7 +28,7 @@ pub(crate) use warmth::Warmth;
 
 use crate::clock::Moment;
 use crate::recorder::{self, Measured, QUICK_SAMPLED};
-use crate::sync::plain::atomic::Ordering::{Relaxed, SeqCst};
+use crate::sync::plain::atomic::Ordering::{Acquire, Relaxed};
 use crate::sync::plain::atomic::{AtomicU64, fence};
 
 /// Shards of the hit path's counters. More than cores in use at once rarely helps.
@@ -75,8 +75,8 @@ pub(crate) struct Account {
     pub(crate) removals: Counters<RemovalCause>,
     /// Of the evictions, those of negative entries: their room is no matter of the capacity.
     pub(crate) negatives_evicted: AtomicU64,
-    pub(crate) origin_calls: AtomicU64,
-    pub(crate) origin_results: Counters<OriginResult>,
+    origin_calls: AtomicU64,
+    origin_results: Counters<OriginResult>,
     /// Of these, the errors by class.
     pub(crate) origin_errors: Errors,
     pub(crate) invalidations: AtomicU64,
@@ -85,9 +85,9 @@ pub(crate) struct Account {
 
     /// Requests waiting for a flight now.
     pub(crate) waiting: AtomicU64,
-    /// Origin calls in progress.
+    /// Origin calls in progress, for their peak. What a snapshot shows is read from begins and ends: [`Account::calls`].
     pub(crate) origin_active: AtomicU64,
-    /// Of these, calls whose flight has ended.
+    /// Calls in progress whose flight has ended.
     pub(crate) origin_abandoned: AtomicU64,
 
     pub(crate) origin_call: AtomicHistogram,
@@ -195,7 +195,7 @@ impl Account {
             quick[1] += shard.negative.load(Relaxed);
             quick[2] += shard.stale.load(Relaxed);
         }
-        fence(SeqCst);
+        fence(Acquire);
         let begun = self.begun.load(Relaxed) + quick.iter().sum::<u64>();
         for (outcome, count) in [Outcome::Hit, Outcome::Negative, Outcome::Stale].into_iter().zip(quick) {
             outcomes[outcome] += count;
@@ -214,6 +214,20 @@ impl Account {
     pub(crate) fn wait_ends(&self, waited: u64) {
         self.waiting.fetch_sub(1, Relaxed);
         self.wait.record(waited);
+    }
+
+    /// L1: origin calls that began, and how those that ended did.
+    ///
+    /// Ends are read before begins: the difference is what is in progress, in every snapshot, and is never negative.
+    pub(crate) fn calls(&self) -> (u64, Tally<OriginResult>) {
+        let results = self.origin_results.read();
+        fence(Acquire);
+        (self.origin_calls.load(Relaxed), results)
+    }
+
+    /// How the origin calls that ended did.
+    pub(crate) fn results(&self) -> Tally<OriginResult> {
+        self.origin_results.read()
     }
 
     /// An origin call starts.
@@ -270,5 +284,30 @@ mod tests {
         let (begun, outcomes) = account.requests();
         assert_eq!((begun, outcomes.total()), (4, 3));
         assert_eq!([outcomes[Outcome::Hit], outcomes[Outcome::Stale], outcomes[Outcome::Loaded]], [1, 1, 1]);
+    }
+
+    /// L1: whoever reads while calls begin and end never sees an end without its begin, nor a call that is neither in
+    /// progress nor over.
+    #[test]
+    fn l1_calls_balance_while_they_end() {
+        const CALLS: u64 = 100_000;
+        let account = Account::new("c", &[]);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..CALLS {
+                    account.call_begins(0);
+                    account.call_ends(OriginResult::Value, 0, None);
+                }
+            });
+            loop {
+                let (calls, results) = account.calls();
+                let ended = results.total();
+                assert!(ended <= calls, "{ended} of {calls} calls have ended");
+                if ended == CALLS {
+                    break;
+                }
+            }
+        });
+        assert_eq!(account.origin_active.load(Relaxed), 0);
     }
 }

@@ -239,6 +239,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     }
 
     /// The account now: exact totals since the cache was built.
+    ///
+    /// At any moment, also while other threads ask, the requests that have begun are those under one outcome and those
+    /// that are `active`, and the origin calls are those under one result and those that are `origin_active`. Other
+    /// figures are read one after another, so that two of them can differ by what happened between; at rest they agree
+    /// to the unit.
     pub fn snapshot(&self) -> CacheSnapshot {
         self.core.snapshot()
     }

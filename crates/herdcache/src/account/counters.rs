@@ -4,7 +4,10 @@ use std::marker::PhantomData;
 
 use herdfeed::{ClosedSet, Tally};
 
-use crate::sync::plain::atomic::{AtomicU64, Ordering::Relaxed};
+use crate::sync::plain::atomic::{
+    AtomicU64,
+    Ordering::{Relaxed, Release},
+};
 
 /// Counters indexed by a closed set; read as a [`Tally`].
 #[derive(Debug)]
@@ -18,9 +21,10 @@ impl<E: ClosedSet> Counters<E> {
         Self { counts: E::all().iter().map(|_| AtomicU64::new(0)).collect(), set: PhantomData }
     }
 
+    /// Adds one. Released, so that whoever reads an end and then the begins finds that of this end among them.
     #[inline]
     pub(crate) fn add(&self, value: E) {
-        self.counts[value.index()].fetch_add(1, Relaxed);
+        self.counts[value.index()].fetch_add(1, Release);
     }
 
     /// Adds one and gives the new count.

@@ -61,6 +61,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     fn counted(&self, flights: Counts, now: Moment) -> CacheSnapshot {
         let account = &self.account;
         let (begun, outcomes) = account.requests();
+        let (origin_calls, origin_results) = account.calls();
+        let origin_active = origin_calls.saturating_sub(origin_results.total());
         let off = self.measures.off();
         let (entries, negatives) = self.store.len();
         let protection = if off.is_empty() { self.protection() } else { ProtectionLevel::Observe };
@@ -93,11 +95,12 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             refreshes_active: flights.refreshes,
             refreshes: account.refreshes.read(),
             discards: account.discards.read(),
-            origin_calls: account.origin_calls.load(Relaxed),
-            origin_results: account.origin_results.read(),
+            origin_calls,
+            origin_results,
             origin_errors: account.origin_errors.read(),
-            origin_active: account.origin_active.load(Relaxed),
-            origin_abandoned: account.origin_abandoned.load(Relaxed),
+            origin_active,
+            // Read after them: one that began since is no call of this snapshot.
+            origin_abandoned: account.origin_abandoned.load(Relaxed).min(origin_active),
             entries,
             capacity: self.settings.capacity,
             negatives,
@@ -273,7 +276,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             rejections: account.rejections.read(),
             removals,
             keys: account.keys_loading.load(Relaxed),
-            origin_results: account.origin_results.read(),
+            origin_results: account.results(),
             origin_call: account.origin_call.read(),
             connection_wait: account.connection_wait.read(),
             hottest,

@@ -34,7 +34,8 @@ impl Actor {
     /// Takes every `each`-th step from the `first` on.
     pub(super) async fn through(mut self, steps: Arc<Vec<Step>>, first: usize, each: usize) -> Result<(), String> {
         for (at, step) in steps.iter().enumerate().skip(first).step_by(each) {
-            self.take(step).await.map_err(|broken| format!("at step {at}: {broken}"))?;
+            let taken = self.take(step).await.and_then(|()| told::always(&self.stage.cache.snapshot()));
+            taken.map_err(|broken| format!("at step {at}: {broken}"))?;
         }
         while !self.permits.is_empty() {
             self.release(0, Told::Nothing);

@@ -87,6 +87,13 @@ fn absent(world: &World, tag: usize) -> Result<(), String> {
     if world.births.iter().any(fits) { Ok(()) } else { Err("L5: nobody said that there is no such thing".to_owned()) }
 }
 
+/// L1: no request and no call is missing from any look, whatever happens meanwhile.
+pub(super) fn always(cache: &CacheSnapshot) -> Result<(), String> {
+    same("L1 requests of one look", &cache.begun, &(cache.outcomes.total() + cache.active))?;
+    same("L1 calls of one look", &cache.origin_calls, &(cache.origin_results.total() + cache.origin_active))?;
+    if cache.origin_abandoned <= cache.origin_active { Ok(()) } else { Err("S7: more abandoned than run".to_owned()) }
+}
+
 /// L6: nothing runs.
 pub(super) fn quiet(world: &World, account: &Account) -> Result<(), String> {
     let (cache, gate) = (&account.cache, &account.gate);
