@@ -3,6 +3,8 @@
 mod get;
 mod loader;
 mod many;
+#[cfg(all(feature = "tracing", not(any(herd_loom, herd_shuttle))))]
+mod traced;
 mod wait;
 mod warm;
 

@@ -109,6 +109,7 @@ mod sync;
 mod tags;
 #[cfg(feature = "tower")]
 pub mod tower;
+mod trace;
 mod ttl;
 mod tuning;
 mod unwatched;
@@ -137,6 +138,11 @@ pub use shared::{
     Shared, SharedKey, SharedTier, TierError, Write, WriteFailure, Writing,
 };
 pub use spread::{Reach, Spread};
+#[cfg(all(feature = "tracing", not(any(herd_loom, herd_shuttle))))]
+pub use trace::{
+    AlreadyTraced, HerdFlight, HerdSpan, HerdTracer, HerdWait, SampledBy, StepTimes, TraceCounts, TraceStep, Traces,
+    trace_herds,
+};
 pub use ttl::Ttl;
 pub use tuning::Tuning;
 pub use unwatched::WhenUnwatched;

@@ -256,10 +256,13 @@ struct Lander<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S:
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Drop for Lander<'_, K, V, E, S> {
     fn drop(&mut self) {
+        // Before anybody is woken: waiters will want to know the span of a herd.
+        let ended = self.core.trace_ends(self.flight, self.landing.as_ref(), self.end);
         self.core.account.flights.add(self.end);
         if let Some(landing) = self.landing.take() {
             self.flight.land(landing);
         }
+        self.flight.trace.landed(ended.as_ref());
         self.core.tell_quiet();
     }
 }

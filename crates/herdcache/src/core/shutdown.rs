@@ -60,13 +60,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
     }
 
-    /// Whether no load runs and every flight's end is in the account.
+    /// Whether no load runs, every flight's end is in the account, and what is traced of it has ended.
     ///
     /// The table alone does not tell: a flight leaves it just before its end is counted. Ends are read first, so that
     /// a flight that opens and lands between the two reads cannot hide one that has not.
     fn is_quiet(&self) -> bool {
         let ends = self.account.flights.total();
-        self.table.len() == 0 && ends == self.account.flight_starts.total()
+        self.table.len() == 0 && ends == self.account.flight_starts.total() && self.trace.is_quiet()
     }
 
     /// Lands every flight as closed. Loads that cannot be stopped go on without one.

@@ -1,0 +1,18 @@
+//! The room where somebody may listen. Each file does one thing; [`log`] joins them for one flight.
+
+mod budget;
+mod choice;
+mod herd;
+mod lit;
+mod log;
+mod settings;
+mod tracer;
+mod wait;
+
+pub use choice::SampledBy;
+pub use herd::{AlreadyTraced, HerdFlight, HerdSpan, HerdTracer, HerdWait, StepTimes, trace_herds};
+pub(crate) use log::{Current, Kept, Log, together};
+pub use settings::Traces;
+pub use tracer::TraceCounts;
+pub(crate) use tracer::Tracer;
+pub(crate) use wait::Waiting;
