@@ -104,7 +104,7 @@ fn flight_span(opened: &Opened<'_>, by: SampledBy) -> Span {
         "herdcache.flight",
         herdcache.name = opened.cache,
         herdcache.key = opened.key.as_str(),
-        herdcache.flight.id = opened.flight,
+        herdcache.flight.id = integer(opened.flight),
         herdcache.flight.trigger = opened.trigger.label(),
         herdcache.miss.cause = opened.cause.map(ClosedSet::label),
         herdcache.sampled_by = by.label(),
@@ -120,7 +120,7 @@ fn flight_span(opened: &Opened<'_>, by: SampledBy) -> Span {
 
 fn record(span: &Span, ended: &Ended) {
     span.record("herdcache.flight.end", ended.end.label());
-    span.record("herdcache.flight.waiters", ended.waiters);
+    span.record("herdcache.flight.waiters", integer(ended.waiters));
     span.record("herdcache.flight.duration", ended.took.as_secs_f64());
     if let Some(tier) = ended.tier {
         span.record("herdcache.tier", tier.label());
@@ -134,6 +134,11 @@ fn record(span: &Span, ended: &Ended) {
     if ended.is_failure() {
         span.record("otel.status_code", "ERROR");
     }
+}
+
+/// Bridges to OpenTelemetry, which has no unsigned integers, take them for text.
+fn integer(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// A span whose end is contained too.
