@@ -1,4 +1,4 @@
-//! Spans of flights and of the waits for them, for who traces (feature `tracing`).
+//! Spans of flights and of the waits for them, and events, for who listens (feature `tracing`).
 //!
 //! A flight is chosen before anything is made for it: most cost a look at whether anybody
 //! listens. What is made goes to a subscriber, which is code that is not ours: it runs under no
@@ -26,6 +26,6 @@ pub use live::{
     AlreadyTraced, HerdFlight, HerdSpan, HerdTracer, HerdWait, SampledBy, StepTimes, TraceCounts, Traces, trace_herds,
 };
 #[cfg(all(feature = "tracing", not(any(herd_loom, herd_shuttle))))]
-pub(crate) use live::{Current, Kept, Log, Tracer, Waiting, together};
+pub(crate) use live::{Current, Kept, Log, Tracer, Waiting, note, say, together};
 #[cfg(not(all(feature = "tracing", not(any(herd_loom, herd_shuttle)))))]
-pub(crate) use silent::{Current, Kept, Log, Tracer, Traces, Waiting, together};
+pub(crate) use silent::{Current, Kept, Log, Tracer, Traces, Waiting, note, say, together};

@@ -19,6 +19,7 @@ use crate::store::Store;
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::sync::runtime::Handle;
 use crate::sync::time;
+use crate::trace;
 
 /// The right to end a flight, and the duty: dropped unused, it lands the flight as panicked, or as orphaned if nothing
 /// panics.
@@ -241,6 +242,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     pub(crate) fn count_rejection(&self, reason: RejectReason) {
         self.account.rejections.add(reason);
         self.look_around(clock::exact());
+        trace::say();
     }
 }
 
@@ -263,6 +265,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             self.flight.land(landing);
         }
         self.flight.trace.landed(ended.as_ref());
+        trace::say();
         self.core.tell_quiet();
     }
 }

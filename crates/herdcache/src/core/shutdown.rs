@@ -13,6 +13,7 @@ use crate::store::Store;
 use crate::sync::atomic::Ordering::{Relaxed, SeqCst};
 use crate::sync::atomic::fence;
 use crate::sync::{pin, time};
+use crate::trace;
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
     /// Starts no flight from here on; waits for running ones up to `limit`, then ends them.
@@ -41,6 +42,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             self.close_flights();
         }
         self.settle_tiers().await;
+        trace::say();
     }
 
     /// X1: what was landed is written, and held leases are given back; each of them is one operation, with its own limit.

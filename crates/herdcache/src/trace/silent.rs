@@ -4,7 +4,7 @@
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use herdfeed::FlightRole;
+use herdfeed::{Event, FlightRole};
 
 use super::facts::{Ended, Left, Lighting, Opened, TraceStep};
 use crate::clock::Moment;
@@ -92,6 +92,12 @@ impl Log {
     #[inline]
     pub(crate) fn landed(&self, _: Option<&Ended>) {}
 }
+
+#[inline]
+pub(crate) fn note(_: &Event) {}
+
+#[inline]
+pub(crate) fn say() {}
 
 #[inline]
 pub(crate) fn together<'a>(_: impl Iterator<Item = &'a Log>) {}

@@ -1,8 +1,9 @@
 //! A subscriber that writes down everything it is told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, ThreadId};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -35,7 +36,14 @@ impl Told {
 struct Pages {
     spans: Vec<Told>,
     events: Vec<(String, BTreeMap<&'static str, String>)>,
-    entered: Vec<u64>,
+    /// By thread, in the order in which they were entered.
+    entered: HashMap<ThreadId, Vec<u64>>,
+}
+
+impl Pages {
+    fn here(&mut self) -> &mut Vec<u64> {
+        self.entered.entry(thread::current().id()).or_default()
+    }
 }
 
 #[derive(Clone, Default)]
@@ -84,7 +92,7 @@ impl Book {
     pub(crate) fn left_open(&self) -> Vec<&'static str> {
         self.pages(|pages| {
             let open = pages.spans.iter().filter(|span| span.target == "herdcache" && span.is_open());
-            let entered = pages.entered.iter().map(|_| "entered");
+            let entered = pages.entered.values().flatten().map(|_| "entered");
             open.map(|span| span.name).chain(entered).collect()
         })
     }
@@ -116,7 +124,7 @@ impl Subscriber for Book {
         let mut fields = BTreeMap::new();
         attributes.record(&mut Fields(&mut fields));
         self.pages(|pages| {
-            let current = pages.entered.last().copied();
+            let current = pages.here().last().copied();
             let parent = attributes.parent().map(Id::into_u64).or(current.filter(|_| attributes.is_contextual()));
             let id = pages.spans.len() as u64 + 1;
             let (name, target) = (attributes.metadata().name(), attributes.metadata().target());
@@ -142,11 +150,11 @@ impl Subscriber for Book {
     }
 
     fn enter(&self, span: &Id) {
-        self.pages(|pages| pages.entered.push(span.into_u64()));
+        self.pages(|pages| pages.here().push(span.into_u64()));
     }
 
     fn exit(&self, span: &Id) {
-        let entered = self.pages(|pages| pages.entered.pop());
+        let entered = self.pages(|pages| pages.here().pop());
         assert_eq!(entered, Some(span.into_u64()), "spans are left in the order in which they were entered");
     }
 

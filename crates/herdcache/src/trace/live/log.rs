@@ -264,7 +264,9 @@ impl Log {
         let lit = {
             let mut inner = self.inner.lock();
             let Some(inner) = inner.as_mut() else { return Waiting::untold() };
-            if !inner.claim_wait() {
+            // It joined just before the landing, and its span could only begin after it: nothing to wait for any more.
+            let is_over = inner.ended.is_some() && inner.lit.is_none();
+            if is_over || !inner.claim_wait() {
                 return Waiting::untold();
             }
             if inner.lit.is_none() {
