@@ -2,6 +2,7 @@
 
 mod budget;
 mod choice;
+mod held;
 mod herd;
 mod lit;
 mod log;
@@ -11,8 +12,9 @@ mod tracer;
 mod wait;
 
 pub use choice::SampledBy;
+pub(crate) use held::{Current, Kept, together};
 pub use herd::{AlreadyTraced, HerdFlight, HerdSpan, HerdTracer, HerdWait, StepTimes, trace_herds};
-pub(crate) use log::{Current, Kept, Log, together};
+pub(crate) use log::Log;
 pub(crate) use say::{note, say};
 pub use settings::Traces;
 pub use tracer::TraceCounts;

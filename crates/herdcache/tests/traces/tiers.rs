@@ -59,9 +59,9 @@ async fn l7_the_steps_of_one_flight_are_bounded_and_counted() {
     turns().await;
     follower.get_with(&1, slow(Ok(2))).await.unwrap();
     load.await.unwrap().unwrap();
-    let followed = &book.flights()[1];
+    let late = &book.flights()[1];
     let counts = follower.traced();
-    assert_eq!(followed.field("herdcache.flight.end"), Some("followed"));
+    assert_eq!(late.field("herdcache.flight.end"), Some("followed"));
     assert!(counts.steps_refused > 0, "{counts:?}");
-    assert_eq!(book.children(followed).len(), 16);
+    assert_eq!(book.children(late).len(), 16);
 }

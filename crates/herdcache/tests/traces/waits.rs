@@ -73,6 +73,7 @@ thread_local! {
 }
 
 /// A view that is asked between the flight's opening and its span; somebody joins right then.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as views are")]
 fn joins_meanwhile(key: &u64) -> String {
     let cache = CACHE.with_borrow_mut(Option::take);
     if let Some(cache) = cache {

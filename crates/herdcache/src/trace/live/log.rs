@@ -10,8 +10,9 @@ use std::time::Duration;
 use herdfeed::FlightRole;
 
 use super::choice::SampledBy;
+use super::held::{Current, Kept, Stepping, Told};
 use super::herd::{self, HerdSpan, HerdWait, StepTimes};
-use super::lit::{Lit, Quiet};
+use super::lit::Lit;
 use super::tracer::Shared;
 use super::wait::Waiting;
 use crate::clock::{self, Moment};
@@ -139,7 +140,7 @@ impl Log {
         self.kind.load(Relaxed) >= Kind::Promised as u8
     }
 
-    fn lit(&self) -> Option<Arc<Lit>> {
+    pub(super) fn lit(&self) -> Option<Arc<Lit>> {
         if self.kind() != Kind::Lit {
             return None;
         }
@@ -210,7 +211,7 @@ impl Log {
         }
     }
 
-    fn note(&self, step: TraceStep, began: Moment) {
+    pub(super) fn note(&self, step: TraceStep, began: Moment) {
         let now = clock::exact();
         let mut inner = self.inner.lock();
         let steps = &mut inner.get_or_insert_default().steps;
@@ -347,70 +348,5 @@ impl Log {
             herd
         };
         contained(move || herd.waited(&HerdWait::new(role, waited)));
-    }
-}
-
-/// B1: several flights make one call, during which one of them is current: the others follow from it.
-pub(crate) fn together<'a>(logs: impl Iterator<Item = &'a Log>) {
-    let mut first: Option<Arc<Lit>> = None;
-    for lit in logs.filter_map(Log::lit) {
-        match &first {
-            Some(first) => _ = contained(|| lit.span().follows_from(first.span())),
-            None => first = Some(lit),
-        }
-    }
-}
-
-/// A thread on which a flight's span is current.
-pub(crate) struct Current(Option<Arc<Lit>>);
-
-impl Current {
-    /// Of several, the first that there is.
-    pub(crate) fn first<'a>(mut logs: impl Iterator<Item = &'a Log>) -> Self {
-        Self(logs.find_map(Log::lit).filter(|lit| lit.enter()))
-    }
-}
-
-impl Drop for Current {
-    fn drop(&mut self) {
-        if let Some(lit) = &self.0 {
-            lit.exit();
-        }
-    }
-}
-
-/// The span of a flight that has landed, for what comes after.
-pub(crate) struct Kept(Option<Arc<Lit>>);
-
-impl Kept {
-    /// For a flight that is not traced.
-    pub(crate) fn nothing() -> Self {
-        Self(None)
-    }
-
-    /// A step that lasts until the result is dropped.
-    pub(crate) fn step(&self, step: TraceStep) -> Stepping<'_> {
-        Stepping(Told::Span { _span: self.0.as_ref().and_then(|lit| lit.step(step)) })
-    }
-}
-
-/// A step in progress.
-pub(crate) struct Stepping<'a>(Told<'a>);
-
-enum Told<'a> {
-    Nobody,
-    Span { _span: Option<Quiet> },
-    Noted { log: &'a Log, step: TraceStep, began: Moment },
-}
-
-impl Stepping<'_> {
-    pub(crate) fn ends(self) {}
-}
-
-impl Drop for Stepping<'_> {
-    fn drop(&mut self) {
-        if let Told::Noted { log, step, began } = self.0 {
-            log.note(step, began);
-        }
     }
 }

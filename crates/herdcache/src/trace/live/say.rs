@@ -102,10 +102,7 @@ fn say_all() {
 
 /// The fields of a fact are those of the feed, as JSON; its kind and its key are fields of their own.
 fn say_one(event: &Event, left_out: u64) {
-    let mut facts = match serde_json::to_value(&event.fact) {
-        Ok(serde_json::Value::Object(facts)) => facts,
-        Ok(_) | Err(_) => return,
-    };
+    let Ok(serde_json::Value::Object(mut facts)) = serde_json::to_value(&event.fact) else { return };
     let kind = facts.remove("kind");
     let kind = kind.as_ref().and_then(serde_json::Value::as_str).unwrap_or("unknown");
     let key = facts.remove("key");
