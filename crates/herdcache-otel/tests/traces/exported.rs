@@ -82,12 +82,15 @@ pub(crate) fn names(name: &str, traces: Traces) -> Names {
     builder.error_classes(&["sql"], |_| "sql").traces(traces).build().unwrap()
 }
 
+/// How long a load takes.
+pub(crate) const TAKES: Duration = ms(4_000);
+
 /// A caller in a task and a trace of its own, whose load asks a driver and takes some time.
 pub(crate) fn ask(cache: &Names, key: &str, result: Result<u64, &'static str>) -> JoinHandle<bool> {
     let (cache, key) = (cache.clone(), key.to_owned());
     let load = move |_: LoadContext<String, u64>| async move {
         drop(tracing::info_span!("query"));
-        tokio::time::sleep(ms(20)).await;
+        tokio::time::sleep(TAKES).await;
         drop(tracing::info_span!("query"));
         result
     };
@@ -99,7 +102,7 @@ pub(crate) fn ask(cache: &Names, key: &str, result: Result<u64, &'static str>) -
 pub(crate) async fn ask_within(context: Context, cache: &Names, key: &str) {
     use opentelemetry::trace::FutureExt as _;
     let load = |_: LoadContext<String, u64>| async move {
-        tokio::time::sleep(ms(20)).await;
+        tokio::time::sleep(TAKES).await;
         Ok::<_, &str>(1)
     };
     cache.get_with(key, load).with_context(context).await.unwrap();

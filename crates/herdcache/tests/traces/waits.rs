@@ -20,6 +20,7 @@ async fn every_callers_link_leads_to_the_one_flight() {
         caller.await.unwrap().unwrap();
     }
     let [flight] = &book.flights()[..] else { panic!("one flight: {:?}", book.flights()) };
+    assert_eq!(flight.parent, None, "a load belongs to none of its callers");
     let (waits, requests) = (book.waits(), book.named("request"));
     assert_eq!((waits.len(), requests.len()), (800, 800));
     assert!(waits.iter().all(|wait| wait.follows == [flight.id]));

@@ -132,7 +132,13 @@ pub(super) fn is_any() -> bool {
 }
 
 pub(super) fn begin(opened: &Opened<'_>, ended: &Ended, steps: &[StepTimes]) -> Option<Arc<dyn HerdSpan>> {
-    let tracer = TRACER.read().as_ref().and_then(Weak::upgrade)?;
+    let tracer = TRACER.read().as_ref().and_then(Weak::upgrade);
+    let Some(tracer) = tracer else {
+        // Gone. Under the lock, since another may be set right now.
+        let listed = TRACER.write();
+        IS_ANY.store(listed.as_ref().is_some_and(|tracer| tracer.strong_count() > 0), Relaxed);
+        return None;
+    };
     let flight = HerdFlight {
         cache: opened.cache,
         key: &opened.key,

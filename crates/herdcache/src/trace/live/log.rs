@@ -56,7 +56,7 @@ struct Inner {
     /// Once it was chosen.
     shared: Option<Arc<Shared>>,
     lit: Option<Arc<Lit>>,
-    herd: Option<Arc<dyn HerdSpan>>,
+    herd: Herd,
     /// Waits that got a span so far.
     waits: u32,
     /// Waiters whose link is not made yet.
@@ -65,6 +65,17 @@ struct Inner {
     ended: Option<Ended>,
     /// Steps of what may become a herd: when they began and ended.
     steps: Vec<(TraceStep, Moment, Moment)>,
+}
+
+/// The span of a herd. Its end is not our code.
+#[derive(Default)]
+struct Herd(Option<Arc<dyn HerdSpan>>);
+
+impl Drop for Herd {
+    fn drop(&mut self) {
+        let span = self.0.take();
+        contained(|| drop(span));
+    }
 }
 
 impl std::fmt::Debug for Inner {
@@ -140,11 +151,13 @@ impl Log {
         self.kind.load(Relaxed) >= Kind::Promised as u8
     }
 
+    /// Its span, until it lands: what enters it later would move its end.
     pub(super) fn lit(&self) -> Option<Arc<Lit>> {
         if self.kind() != Kind::Lit {
             return None;
         }
-        self.inner.lock().as_ref()?.lit.clone()
+        let inner = self.inner.lock();
+        inner.as_ref().filter(|inner| inner.ended.is_none())?.lit.clone()
     }
 
     /// The flight is in the table: it gets the span that it was promised. Says if it has landed meanwhile.
@@ -305,7 +318,7 @@ impl Log {
         promise.shared.open.fetch_add(1, Relaxed);
         promise.keep();
         if let Some(inner) = self.inner.lock().as_mut() {
-            inner.herd = Some(span);
+            inner.herd = Herd(Some(span));
         }
     }
 
@@ -322,7 +335,7 @@ impl Log {
             let Some(inner) = inner.as_mut() else { return };
             inner.ended = Some(*ended);
             let lit = if inner.owed == 0 { inner.lit.take() } else { inner.lit.clone() };
-            (lit, inner.herd.clone().zip(inner.shared.clone()))
+            (lit, inner.herd.0.clone().zip(inner.shared.clone()))
         };
         if let Some(lit) = lit {
             lit.end(ended);
@@ -341,7 +354,7 @@ impl Log {
         let herd = {
             let mut inner = self.inner.lock();
             let Some(inner) = inner.as_mut() else { return };
-            let Some(herd) = inner.herd.clone() else { return };
+            let Some(herd) = inner.herd.0.clone() else { return };
             if !inner.claim_wait() {
                 return;
             }
