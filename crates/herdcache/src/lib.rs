@@ -54,7 +54,7 @@
 //! `feed` serves the live feed for the dashboard, `mount` within your own HTTP server; `test-util` makes the cache's
 //! clock follow tokio's pausable one; `lab` switches single measures at run time.
 //! `axum` turns a [`GetError`] into a response (503 with `Retry-After`, 504, 502);
-//! `tracing` gives spans of hot flights and of the waits for them, and lines for logs: see [`Traces`](Builder::traces) and
+//! `tracing` gives spans of hot flights and of the waits for them, and lines for logs: see `Builder::traces` and
 //! `docs/reference/traces.md`. `tower` makes a cache a `Service`, a service an origin, and adds a layer. Other
 //! frameworks map [`GetError::kind`] by hand.
 //!

@@ -12,7 +12,7 @@ const CALLERS: usize = 16;
 #[test]
 fn every_link_leads_to_its_flight_on_real_threads() {
     let book = Book::default();
-    let dispatch = Dispatch::new(book.clone());
+    let (dispatch, told) = (Dispatch::new(book.clone()), book.clone());
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     builder.worker_threads(4).enable_time().on_thread_start(move || {
         // For as long as the thread lives.
@@ -38,6 +38,8 @@ fn every_link_leads_to_its_flight_on_real_threads() {
             }
         }
         flown.shutdown(ms(1_000)).await;
+        // X1: what a shutdown waited for has been told too, so that an exporter may be shut down next.
+        assert_eq!(told.left_open(), [""; 0]);
     });
     runtime.block_on(flying).unwrap();
     drop(runtime);
