@@ -1,0 +1,65 @@
+//! What became of what was to be sent: counted, and told as it changes.
+//!
+//! An SDK that cannot send is silent unless its own logs are switched on. Here each signal has an account: what was handed
+//! over, what a collector has taken, and one line on the error stream when sending begins to fail and when it works again.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use crate::telemetry::Delivered;
+
+/// The account of one signal.
+#[derive(Debug)]
+pub(super) struct Delivery {
+    what: &'static str,
+    handed_over: AtomicU64,
+    taken: AtomicU64,
+    failing: AtomicBool,
+    /// Whether an attempt is under way.
+    trying: AtomicBool,
+}
+
+impl Delivery {
+    pub(super) fn of(what: &'static str) -> Self {
+        Self {
+            what,
+            handed_over: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
+            failing: AtomicBool::new(false),
+            trying: AtomicBool::new(false),
+        }
+    }
+
+    /// So many are to be sent.
+    pub(super) fn hand_over(&self, count: u64) {
+        self.handed_over.fetch_add(count, Relaxed);
+    }
+
+    /// An attempt to send begins.
+    pub(super) fn attempt(&self) {
+        self.trying.store(true, Relaxed);
+    }
+
+    /// An attempt to send so many has ended.
+    pub(super) fn attempted<E: fmt::Display>(&self, count: u64, ended: &Result<(), E>) {
+        if ended.is_ok() {
+            self.taken.fetch_add(count, Relaxed);
+        }
+        self.trying.store(false, Relaxed);
+        let failing = ended.is_err();
+        if self.failing.swap(failing, Relaxed) != failing {
+            // Nothing can be done where even the error stream is closed.
+            let _ = match ended {
+                Ok(()) => writeln!(io::stderr(), "shop: {} are sent again", self.what),
+                Err(error) => writeln!(io::stderr(), "shop: {} cannot be sent, requests go on: {error}", self.what),
+            };
+        }
+    }
+
+    pub(super) fn now(&self) -> Delivered {
+        let taken = self.taken.load(Relaxed);
+        let failing = self.failing.load(Relaxed) || self.trying.load(Relaxed);
+        Delivered { handed_over: self.handed_over.load(Relaxed), taken, failing }
+    }
+}
