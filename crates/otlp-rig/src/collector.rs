@@ -4,10 +4,11 @@ mod grpc;
 mod http;
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use tokio::net::TcpSocket;
 use tokio::sync::oneshot;
 
 use crate::inbox::Inbox;
@@ -61,24 +62,23 @@ impl Collector {
     ///
     /// When there is no port or no thread.
     pub fn start(protocol: Protocol) -> io::Result<Self> {
-        Self::start_at(protocol, SocketAddr::from(([127, 0, 0, 1], 0)))
+        let socket = TcpSocket::new_v4()?;
+        socket.bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
+        Self::start_with(protocol, socket)
     }
 
-    /// Listens at `address`, such as that of a collector that was stopped.
-    ///
-    /// # Errors
-    ///
-    /// When the address is taken, or there is no thread.
-    pub fn start_at(protocol: Protocol, address: SocketAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
+    /// Listens with a socket that is bound already.
+    pub(crate) fn start_with(protocol: Protocol, socket: TcpSocket) -> io::Result<Self> {
+        let address = socket.local_addr()?;
         let inbox = Arc::new(Inbox::default());
         let (stop, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let listener = {
+            let _within = runtime.enter();
+            socket.listen(1_024)?
+        };
         let into = Arc::clone(&inbox);
         let serve = async move {
-            let listener = tokio::net::TcpListener::from_std(listener)?;
             let serving = async {
                 match protocol {
                     Protocol::Grpc => grpc::serve(listener, into).await,

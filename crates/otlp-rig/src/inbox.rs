@@ -10,7 +10,7 @@ use crate::points::{Batch, batches};
 use crate::spans::{Span, spans};
 
 /// Most requests that are kept. A collector that is full says so to the sender, which may try again.
-pub const LIMIT: usize = 10_000;
+pub const LIMIT: usize = 1_000;
 
 /// There is no room.
 #[derive(Clone, Copy, Debug)]

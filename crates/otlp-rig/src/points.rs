@@ -80,11 +80,14 @@ impl Batch {
         self.points.iter().filter(move |point| point.metric == metric)
     }
 
-    /// The sum of a metric over its series with these attributes.
-    pub fn sum(&self, metric: &str, with: &[(&str, &str)]) -> f64 {
+    /// The sum of a counter over its series with these attributes, in whole numbers.
+    pub fn count(&self, metric: &str, with: &[(&str, &str)]) -> u64 {
         let fits =
             |point: &&Point| with.iter().all(|(key, value)| point.attributes.get(*key).is_some_and(|v| v == value));
-        self.of(metric).filter(fits).map(|point| point.value).sum()
+        let sum: f64 = self.of(metric).filter(fits).map(|point| point.value).sum();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a counter never falls below 0")]
+        let whole = sum as u64;
+        whole
     }
 }
 

@@ -43,7 +43,8 @@ mod tests {
         let limit = Limit::of(Duration::from_millis(50));
         assert!(limit.step(Duration::MAX, || {}));
         let began = Instant::now();
-        assert!(!limit.step(Duration::MAX, move || drop(release.recv())), "it hangs");
+        let hangs = move || assert!(release.recv().is_err(), "the other end goes");
+        assert!(!limit.step(Duration::MAX, hangs), "it hangs");
         assert!(!limit.step(Duration::MAX, || thread::sleep(Duration::from_secs(1))), "no time is left");
         assert!(began.elapsed() < Duration::from_millis(800), "{:?}", began.elapsed());
         drop(held);

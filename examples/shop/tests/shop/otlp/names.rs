@@ -77,10 +77,9 @@ fn complaints(point: &Point, classes: &[&str]) -> Vec<String> {
     let in_buckets: u64 = point.histogram.buckets.iter().sum();
     say(in_buckets != point.histogram.count, format!("{in_buckets} samples are in its buckets"));
     let owner: &[&str] = match row.subject() {
-        Subject::Cache => &[CACHE],
         Subject::Gate => &[GATE],
         Subject::CacheOrGate if point.attributes.contains_key(GATE) => &[GATE],
-        Subject::CacheOrGate => &[CACHE],
+        Subject::Cache | Subject::CacheOrGate => &[CACHE],
         _ => &[],
     };
     let mut expected: BTreeSet<&str> = owner.iter().copied().collect();
@@ -143,7 +142,7 @@ fn what_arrives_is_what_the_table_says() {
         assert_eq!(compare(&last), Vec::<String>::new(), "{protocol:?}");
         for (outcome, count) in counted.iter() {
             let with = [("herdcache.name", name.as_str()), ("herdcache.request.outcome", outcome.label())];
-            assert_eq!(last.sum("herdcache.requests", &with), count as f64, "{protocol:?}, {outcome:?}");
+            assert_eq!(last.count("herdcache.requests", &with), count, "{protocol:?}, {outcome:?}");
         }
         assert_eq!(last.resource["service.name"], "shop");
         assert!(last.resource["service.instance.id"].starts_with(&format!("{}-", std::process::id())));
@@ -151,12 +150,15 @@ fn what_arrives_is_what_the_table_says() {
     }
 }
 
+/// What is made of a point.
+type Change = fn(&mut Point);
+
 /// The comparison can fail: each of these changes to what came is seen, as one complaint.
 fn a_wrong_point_is_seen(batch: &Batch) {
     let first = batch.of("herdcache.requests").next().unwrap();
-    let changes: [(&str, fn(&mut Point)); 8] = [
+    let changes: [(&str, Change); 8] = [
         ("not in the table", |point| point.metric.push('s')),
-        ("its unit", |point| point.unit = "1".to_owned()),
+        ("its unit", |point| point.unit.push('s')),
         ("described", |point| point.about.clear()),
         ("it is a", |point| point.kind = Kind::UpDown),
         ("it counts", |point| point.temporality = Some(Temporality::Delta)),
