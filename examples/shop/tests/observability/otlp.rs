@@ -226,3 +226,17 @@ fn x1_the_program_ends_in_time_where_the_collector_is_silent() {
         assert!(complaints.ends_with("shop: 4 of 4 spans were lost\n"), "{complaints}");
     }
 }
+
+/// An export to a collector that cannot be connected to ends at its limit, not when the system gives up after minutes: what
+/// comes next has its chance, and the loss is told.
+#[test]
+fn an_export_that_gets_nowhere_ends_at_its_limit() {
+    for protocol in Protocol::ALL {
+        let deaf = Misbehaving::deaf().unwrap();
+        let url = format!("{}://{}", protocol.scheme(), deaf.address());
+        let shop = Shop::start(&["--otlp", &url], &[OFTEN, ("OTEL_EXPORTER_OTLP_TIMEOUT", "500")]);
+        shop.until_it_complains("shop: metrics cannot be sent, requests go on: ");
+        let (took, _) = shop.end();
+        assert!(took < END, "{protocol:?}: {took:?}");
+    }
+}
