@@ -12,6 +12,7 @@ mod database;
 pub mod overview;
 pub mod promql;
 mod render;
+pub mod traces;
 
 pub use board::{Board, Chosen, Look, Panel, Query, Row, Unit, Variable};
 
