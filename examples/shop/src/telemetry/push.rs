@@ -110,11 +110,12 @@ impl Push {
 
     /// What became of all of it. Last of all: nothing is sent after it.
     pub(super) fn end(mut self) -> Deliveries {
+        let sent = Deliveries { metrics: self.metrics.close(), spans: self.spans.close() };
         if let Some(runtime) = self.runtime.take() {
             // It may still wait for a collector; nobody waits for it.
             runtime.shutdown_background();
         }
-        Deliveries { metrics: self.metrics.now(), spans: self.spans.now() }
+        sent
     }
 }
 

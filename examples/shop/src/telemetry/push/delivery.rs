@@ -18,6 +18,8 @@ pub(super) struct Delivery {
     failing: AtomicBool,
     /// Whether an attempt is under way.
     trying: AtomicBool,
+    /// Whether the account has been drawn up: what an attempt that is left behind comes to is nobody's news.
+    closed: AtomicBool,
 }
 
 impl Delivery {
@@ -28,6 +30,7 @@ impl Delivery {
             taken: AtomicU64::new(0),
             failing: AtomicBool::new(false),
             trying: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
         }
     }
 
@@ -48,7 +51,8 @@ impl Delivery {
         }
         self.trying.store(false, Relaxed);
         let failing = ended.is_err();
-        if self.failing.swap(failing, Relaxed) != failing {
+        let changed = self.failing.swap(failing, Relaxed) != failing;
+        if changed && !self.closed.load(Relaxed) {
             // Nothing can be done where even the error stream is closed.
             let _ = match ended {
                 Ok(()) => writeln!(io::stderr(), "shop: {} are sent again", self.what),
@@ -57,7 +61,9 @@ impl Delivery {
         }
     }
 
-    pub(super) fn now(&self) -> Delivered {
+    /// Draws up the account: nothing is told any more.
+    pub(super) fn close(&self) -> Delivered {
+        self.closed.store(true, Relaxed);
         let taken = self.taken.load(Relaxed);
         let failing = self.failing.load(Relaxed) || self.trying.load(Relaxed);
         Delivered { handed_over: self.handed_over.load(Relaxed), taken, failing }
