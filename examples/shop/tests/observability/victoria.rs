@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use herdfeed::{ClosedSet, Outcome};
 use serde_json::Value;
+use shop::http::Health;
 use shop::stats::QueryKind;
 use tempfile::TempDir;
 
@@ -136,7 +137,13 @@ fn victoria_metrics_answers_with_the_values_of_the_shop() {
     };
     assert!(shown.len() > 200 && shown.values().any(|value| *value > 0.0), "{} series", shown.len());
 
-    // And both say what the shop has counted itself, without herdcache.
+    // And both say what the cache's own snapshot says, and what the shop has counted itself, without herdcache.
+    let health: Health = serde_json::from_str(&shop.get("/health")).unwrap();
+    assert_eq!(victoria.one("herdcache_permit_limit"), Some(health.gate_limit as f64));
+    assert_eq!(victoria.one("sum(herdcache_permit_usage)"), Some(health.gate_used as f64));
+    let level = health.protection.unwrap().label();
+    let expr = format!("herdcache_protection_level{{herdcache_protection_level=\"{level}\"}}");
+    assert_eq!(victoria.one(&expr), Some(1.0), "{expr}");
     let counted = shop.stats();
     for (outcome, count) in counted.outcomes.iter() {
         let label = outcome.label();

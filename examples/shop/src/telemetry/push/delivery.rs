@@ -46,19 +46,26 @@ impl Delivery {
 
     /// An attempt to send so many has ended.
     pub(super) fn attempted<E: fmt::Display>(&self, count: u64, ended: &Result<(), E>) {
+        if let Some(news) = self.news(count, ended) {
+            // Nothing can be done where even the error stream is closed.
+            let _ = writeln!(io::stderr(), "{news}");
+        }
+    }
+
+    /// Enters an attempt into the account, and says what is new about it.
+    fn news<E: fmt::Display>(&self, count: u64, ended: &Result<(), E>) -> Option<String> {
+        self.trying.store(false, Relaxed);
         if ended.is_ok() {
             self.taken.fetch_add(count, Relaxed);
         }
-        self.trying.store(false, Relaxed);
-        let failing = ended.is_err();
-        let changed = self.failing.swap(failing, Relaxed) != failing;
-        if changed && !self.closed.load(Relaxed) {
-            // Nothing can be done where even the error stream is closed.
-            let _ = match ended {
-                Ok(()) => writeln!(io::stderr(), "shop: {} are sent again", self.what),
-                Err(error) => writeln!(io::stderr(), "shop: {} cannot be sent, requests go on: {error}", self.what),
-            };
+        let was = self.failing.swap(ended.is_err(), Relaxed);
+        if was == ended.is_err() || self.closed.load(Relaxed) {
+            return None;
         }
+        Some(match ended {
+            Ok(()) => format!("shop: {} are sent again", self.what),
+            Err(error) => format!("shop: {} cannot be sent, requests go on: {error}", self.what),
+        })
     }
 
     /// Draws up the account: nothing is told any more.
@@ -67,5 +74,29 @@ impl Delivery {
         let taken = self.taken.load(Relaxed);
         let failing = self.failing.load(Relaxed) || self.trying.load(Relaxed);
         Delivered { handed_over: self.handed_over.load(Relaxed), taken, failing }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_changes_are_news_and_none_after_the_account() {
+        let delivery = Delivery::of("spans");
+        delivery.hand_over(6);
+        let attempt = |ended: Result<(), &str>| {
+            delivery.attempt();
+            delivery.news(1, &ended)
+        };
+        assert_eq!(attempt(Ok(())), None);
+        assert_eq!(attempt(Err("refused")).unwrap(), "shop: spans cannot be sent, requests go on: refused");
+        assert_eq!(attempt(Err("refused")), None);
+        assert_eq!(attempt(Ok(())).unwrap(), "shop: spans are sent again");
+        delivery.attempt();
+        let sent = delivery.close();
+        assert_eq!(sent, Delivered { handed_over: 6, taken: 2, failing: true }, "one attempt is under way");
+        assert_eq!(sent.lost(), 4);
+        assert_eq!(delivery.news(1, &Err("late")), None, "nobody's news");
     }
 }
