@@ -55,6 +55,10 @@ pub enum TelemetryError {
     /// Somebody else observes already, and that many times.
     #[error(transparent)]
     Observers(#[from] herdcache::TooManyRecorders),
+    /// Somebody else traces herds already.
+    #[cfg(feature = "otlp")]
+    #[error(transparent)]
+    Traced(#[from] herdcache::AlreadyTraced),
 }
 
 /// What became of what was pushed, when nothing more will be.

@@ -12,6 +12,7 @@ mod traces;
 use std::sync::Arc;
 use std::time::Duration;
 
+use herdcache_otel::Tracing;
 use opentelemetry_otlp::{ExporterBuildError, MetricExporter, Protocol as Wire, SpanExporter, WithExportConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::MeterProviderBuilder;
@@ -31,6 +32,8 @@ const LAST_SPANS: Duration = Duration::from_secs(2);
 /// What pushes.
 pub(super) struct Push {
     tracer: Option<SdkTracerProvider>,
+    /// Herds are traced until it is dropped.
+    herds: Option<Tracing<SdkTracerProvider>>,
     dispatch: Option<Dispatch>,
     metrics: Arc<Delivery>,
     spans: Arc<Delivery>,
@@ -54,6 +57,7 @@ impl Push {
             .map_err(|error| TelemetryError::Exporter(error.to_string()))?;
         let mut this = Self {
             tracer: None,
+            herds: None,
             dispatch: None,
             metrics: Arc::new(Delivery::of("metrics")),
             spans: Arc::new(Delivery::of("spans")),
@@ -80,8 +84,9 @@ impl Push {
         let exporter = self.build(|| spans(to))?;
         let exporter = self.counted(exporter, Signal::Traces, &self.spans);
         let tracer = traces::provider(exporter, Arc::clone(&self.spans), resource.clone(), share);
-        self.dispatch = Some(traces::dispatch(&tracer));
-        self.tracer = Some(tracer);
+        let herds = herdcache_otel::traces(&tracer)?;
+        self.dispatch = Some(traces::dispatch(&herds));
+        (self.tracer, self.herds) = (Some(tracer), Some(herds));
         Ok(())
     }
 
@@ -106,6 +111,7 @@ impl Push {
         if let Some(tracer) = self.tracer.take() {
             limit.step(LAST_SPANS, move || drop(tracer.shutdown_with_timeout(LAST_SPANS)));
         }
+        self.herds = None;
     }
 
     /// What became of all of it. Last of all: nothing is sent after it.

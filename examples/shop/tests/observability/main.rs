@@ -17,4 +17,5 @@ mod prometheus;
 mod promtool;
 mod queries;
 #[cfg(feature = "otlp")]
+mod traces;
 mod victoria;

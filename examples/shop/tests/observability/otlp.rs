@@ -15,7 +15,7 @@ use crate::children::Process;
 use crate::http;
 
 /// How long something that should happen at once may take. Reached only on failure.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The whole end of a program that nobody asks anything: 5 s at most for telemetry, and some for a busy machine.
 const END: Duration = Duration::from_secs(6);
@@ -58,7 +58,7 @@ impl Shop {
     }
 
     /// Tells it to end and gives how long that took, and what it has complained of.
-    fn end(mut self) -> (Duration, String) {
+    pub(crate) fn end(mut self) -> (Duration, String) {
         let began = Instant::now();
         self.process.terminate();
         assert_eq!(self.process.wait(PATIENCE), Some(0));
@@ -234,7 +234,10 @@ fn x1_the_program_ends_in_time_where_the_collector_is_silent() {
         println!("{protocol:?}: ended after {took:.1?}");
         assert!(took < END, "{protocol:?}: {took:?}");
         assert!(complaints.contains("shop: the last metrics were not sent\n"), "{complaints}");
-        assert!(complaints.ends_with("shop: 4 of 4 spans were lost\n"), "{complaints}");
+        // Two requests, two queries; and what herdcache has chosen.
+        let told = complaints.lines().last().unwrap_or_default();
+        let counts: Vec<u64> = told.split(' ').filter_map(|word| word.parse().ok()).collect();
+        assert!(told.ends_with(" spans were lost") && counts[0] == counts[1] && counts[0] >= 4, "{complaints}");
     }
 }
 

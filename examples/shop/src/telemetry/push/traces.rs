@@ -7,7 +7,8 @@ use std::env;
 use std::sync::Arc;
 use std::time::Duration;
 
-use opentelemetry::trace::{Link, SpanKind, TraceContextExt, TraceId, TracerProvider};
+use herdcache_otel::Tracing;
+use opentelemetry::trace::{Link, SpanKind, TraceContextExt, TraceId};
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
@@ -41,14 +42,9 @@ pub(super) fn provider<E: SpanExporter + 'static>(
 }
 
 /// Where spans of the shop and of herdcache go. Those of the HTTP and gRPC libraries would tell of the sending itself.
-pub(super) fn dispatch(provider: &SdkTracerProvider) -> Dispatch {
-    let layer = tracing_opentelemetry::layer()
-        .with_tracer(provider.tracer("shop"))
-        .with_location(false)
-        .with_threads(false)
-        .with_target(false);
+pub(super) fn dispatch(traces: &Tracing<SdkTracerProvider>) -> Dispatch {
     let ours = Targets::new().with_target("shop", LevelFilter::INFO).with_target("herdcache", LevelFilter::INFO);
-    Dispatch::new(tracing_subscriber::registry().with(layer.with_filter(ours)))
+    Dispatch::new(tracing_subscriber::registry().with(traces.layer("shop").with_filter(ours)))
 }
 
 /// Which traces are kept: those of flights, which herdcache has chosen already, and a share of the others.
