@@ -59,7 +59,7 @@ fn k2_a_slow_request_leads_to_the_load_that_it_waited_for() {
             named(&spans, "GET /products/{id}").iter().map(|request| request.context.clone()).collect();
         assert_eq!(requests.len(), CALLERS + HITS, "{protocol:?}");
         for wait in &waits {
-            assert_eq!(wait.links, [flight.context.clone()], "{protocol:?}: {wait:?}");
+            assert_eq!(wait.links, std::slice::from_ref(&flight.context), "{protocol:?}: {wait:?}");
             assert!(wait.parent.as_ref().is_some_and(|parent| requests.contains(parent)), "{wait:?}");
         }
         let parents: BTreeSet<_> = waits.iter().map(|wait| wait.parent.clone()).collect();
@@ -69,7 +69,7 @@ fn k2_a_slow_request_leads_to_the_load_that_it_waited_for() {
         let first = waits.iter().map(|wait| wait.lasted.0).min().unwrap();
         let apart = Duration::from_nanos(flight.lasted.0.abs_diff(first));
         assert!(apart < SLOW / 2, "{protocol:?}: they begin {apart:?} apart");
-        assert!(flight.lasted.1 - flight.lasted.0 >= SLOW.as_nanos() as u64, "{flight:?}");
+        assert!(Duration::from_nanos(flight.lasted.1 - flight.lasted.0) >= SLOW, "{flight:?}");
         let origin = named(&spans, "herdcache.origin");
         assert!(origin.iter().any(|call| call.is_child_of(flight)), "{protocol:?}: {origin:?}");
     }
