@@ -6,3 +6,4 @@
 mod exported;
 mod flights;
 mod herds;
+mod layers;
