@@ -43,7 +43,12 @@ impl Lit {
 
     /// Makes it current on this thread; whether that went well.
     pub(super) fn enter(&self) -> bool {
-        contained(|| self.span().with_subscriber(|(id, subscriber)| subscriber.enter(id))).is_some()
+        let entered = contained(|| self.span().with_subscriber(|(id, subscriber)| subscriber.enter(id))).is_some();
+        if !entered {
+            // One layer failed; for those below it the span is current, and would stay so for ever.
+            self.exit();
+        }
+        entered
     }
 
     pub(super) fn exit(&self) {
