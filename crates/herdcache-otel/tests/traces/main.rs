@@ -7,3 +7,4 @@ mod exported;
 mod flights;
 mod herds;
 mod layers;
+mod sampled;

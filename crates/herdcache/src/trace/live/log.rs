@@ -275,6 +275,9 @@ impl Log {
 
     #[cold]
     fn joined_lit(&self, role: FlightRole) -> Waiting {
+        if !herd::wants_wait() {
+            return Waiting::untold();
+        }
         let lit = {
             let mut inner = self.inner.lock();
             let Some(inner) = inner.as_mut() else { return Waiting::untold() };
@@ -348,7 +351,7 @@ impl Log {
 
     /// A caller has waited for a herd that had not been chosen before, until it landed.
     pub(super) fn waited(&self, role: FlightRole, waited: Duration) {
-        if self.kind() != Kind::Herd {
+        if self.kind() != Kind::Herd || !herd::wants_wait() {
             return;
         }
         let herd = {
