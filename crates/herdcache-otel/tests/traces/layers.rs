@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context as Turn, Waker};
 
-use herdcache::Traces;
+use herdcache::{TraceCounts, Traces};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::Layer;
@@ -112,6 +112,20 @@ async fn a_filter_of_one_layer_loses_no_line_of_the_service() {
     }
     assert_eq!([log.events.load(SeqCst), quiet.events.load(SeqCst)], [30, 30]);
     assert_eq!(exported.named("herdcache.flight").len(), 10);
+}
+
+/// Where a filter leaves herdcache out, a flight that would be traced takes nothing of the budget.
+#[tokio::test(start_paused = true)]
+async fn a_filter_that_leaves_herdcache_out_costs_no_budget() {
+    let _exported = Exported::all().await;
+    let off = Targets::new().with_default(LevelFilter::TRACE).with_target("herdcache", LevelFilter::OFF);
+    let seen = Seen::default();
+    let _guard = tracing::subscriber::set_default(tracing_subscriber::registry().with(seen.clone()).with(off));
+    let cache = names("off", all().per_second(1));
+    for key in 0..100_u64 {
+        cache.get_with(&key.to_string(), |_| async { Ok::<_, &str>(1) }).await.unwrap();
+    }
+    assert_eq!((seen.new.load(SeqCst), cache.traced()), (0, TraceCounts::default()));
 }
 
 /// S2: a layer that panics as a flight's span is entered leaves it current for nobody else.
