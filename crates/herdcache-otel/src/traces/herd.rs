@@ -49,6 +49,14 @@ where
         let (over, steps) = (flight.began + flight.took, flight.steps.to_vec());
         Some(Arc::new(Herd { tracer: Arc::clone(&self.0), context, identity, over, steps }))
     }
+
+    fn wants_wait(&self) -> bool {
+        // The layer keeps this the context of the span of `tracing` that is current. Who has none begins a trace.
+        Context::map_current(|context| {
+            let span = context.span();
+            !context.has_active_span() || span.is_recording() || span.span_context().is_sampled()
+        })
+    }
 }
 
 impl<T> HerdSpan for Herd<T>

@@ -6,3 +6,5 @@
 mod exported;
 mod flights;
 mod herds;
+mod layers;
+mod sampled;

@@ -8,8 +8,9 @@ use crate::trace::{TraceCounts, Traces};
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E> {
     /// Which flights get spans, and how many at most. Default: [`Traces::default`], 10 flights a second.
     ///
-    /// Costs nothing while no subscriber of `tracing` asks for spans of the target `herdcache` at the level `INFO`. Each
-    /// cache has a budget of its own: what a process exports is bounded by their sum.
+    /// Costs one load a flight while no subscriber of `tracing` listens at the level `INFO`. While one listens that leaves
+    /// out the target `herdcache`, flights are chosen all the same, and get no span. Each cache has a budget of its own:
+    /// what a process exports is bounded by their sum.
     pub fn traces(mut self, traces: Traces) -> Self {
         self.settings.traces = traces;
         self

@@ -42,7 +42,7 @@ async fn l7_a_storm_of_flights_stays_within_the_budget() {
     assert!((100..=105).contains(&counts.flights), "{counts:?}");
 }
 
-/// Nothing is chosen where nobody listens, where the subscriber does not want it, or where the cache says so.
+/// Nothing is chosen where nobody listens, or where the cache says so.
 #[tokio::test(start_paused = true)]
 async fn nothing_is_chosen_where_nobody_listens() {
     let deaf = rows("deaf", all()).build().unwrap();

@@ -81,6 +81,13 @@ pub trait HerdTracer: Send + Sync {
     /// A flight that drew a herd is about to wake its waiters: makes its span, whose identity they will link to. `None`
     /// if it is not to be traced.
     fn begin(&self, flight: &HerdFlight<'_>) -> Option<Arc<dyn HerdSpan>>;
+
+    /// Whether anybody will see a span of the caller that runs here. Asked in the task of each caller of a traced flight,
+    /// herd or not: spans of waits are few ([`Traces::waits`](crate::Traces::waits)), and are not for traces that are
+    /// sampled out. Default: yes.
+    fn wants_wait(&self) -> bool {
+        true
+    }
 }
 
 /// The span of one herd's flight.
@@ -129,6 +136,15 @@ pub fn trace_herds<T: HerdTracer + 'static>(tracer: &Arc<T>) -> Result<(), Alrea
 #[inline]
 pub(super) fn is_any() -> bool {
     IS_ANY.load(Relaxed)
+}
+
+/// Whether a span of the caller that runs here is worth a place, as far as anybody knows.
+pub(super) fn wants_wait() -> bool {
+    if !is_any() {
+        return true;
+    }
+    let tracer = TRACER.read().as_ref().and_then(Weak::upgrade);
+    tracer.is_none_or(|tracer| contained(move || tracer.wants_wait()) != Some(false))
 }
 
 pub(super) fn begin(opened: &Opened<'_>, ended: &Ended, steps: &[StepTimes]) -> Option<Arc<dyn HerdSpan>> {

@@ -3,6 +3,7 @@
 //! A subscriber is code that is not ours. Each call of it is contained: a span that it
 //! fails to make is a flight that is not traced.
 
+use std::cell::LazyCell;
 use std::sync::Arc;
 
 use herdfeed::ClosedSet;
@@ -29,7 +30,11 @@ pub(super) struct Lit {
 
 impl Lit {
     /// Makes the span, of a trace of its own: a load belongs to none of its callers. `None` if nobody wants it.
-    pub(super) fn new(opened: &Opened<'_>, by: SampledBy, shared: &Arc<Shared>) -> Option<Arc<Self>> {
+    pub(super) fn new<'a>(
+        opened: impl FnOnce() -> Opened<'a>,
+        by: SampledBy,
+        shared: &Arc<Shared>,
+    ) -> Option<Arc<Self>> {
         let span = Quiet::of(|| flight_span(opened, by))?;
         shared.flights.fetch_add(1, Relaxed);
         shared.open.fetch_add(1, Relaxed);
@@ -43,7 +48,12 @@ impl Lit {
 
     /// Makes it current on this thread; whether that went well.
     pub(super) fn enter(&self) -> bool {
-        contained(|| self.span().with_subscriber(|(id, subscriber)| subscriber.enter(id))).is_some()
+        let entered = contained(|| self.span().with_subscriber(|(id, subscriber)| subscriber.enter(id))).is_some();
+        if !entered {
+            // One layer failed; for those below it the span is current, and would stay so for ever.
+            self.exit();
+        }
+        entered
     }
 
     pub(super) fn exit(&self) {
@@ -97,7 +107,9 @@ fn step_span(step: TraceStep, parent: &Span) -> Span {
     }
 }
 
-fn flight_span(opened: &Opened<'_>, by: SampledBy) -> Span {
+/// What is said of the flight is asked for only if a filter lets the span through: a key's view is the application's code.
+fn flight_span<'a>(opened: impl FnOnce() -> Opened<'a>, by: SampledBy) -> Span {
+    let opened = LazyCell::new(opened);
     info_span!(
         target: "herdcache",
         parent: None,

@@ -163,11 +163,11 @@ impl Log {
     /// The flight is in the table: it gets the span that it was promised. Says if it has landed meanwhile.
     #[inline]
     pub(crate) fn light<'a>(&self, opened: impl FnOnce() -> Opened<'a>) -> Lighting {
-        if self.kind() == Kind::Promised { self.light_up(&opened()) } else { Lighting::Done }
+        if self.kind() == Kind::Promised { self.light_up(opened) } else { Lighting::Done }
     }
 
     #[cold]
-    fn light_up(&self, opened: &Opened<'_>) -> Lighting {
+    fn light_up<'a>(&self, opened: impl FnOnce() -> Opened<'a>) -> Lighting {
         let promise = self.inner.lock().as_mut().and_then(|inner| inner.promise.take());
         let Some(promise) = promise else { return Lighting::Done };
         let Some(lit) = Lit::new(opened, promise.by, &promise.shared) else {
@@ -275,6 +275,9 @@ impl Log {
 
     #[cold]
     fn joined_lit(&self, role: FlightRole) -> Waiting {
+        if !herd::wants_wait() {
+            return Waiting::untold();
+        }
         let lit = {
             let mut inner = self.inner.lock();
             let Some(inner) = inner.as_mut() else { return Waiting::untold() };
@@ -348,7 +351,7 @@ impl Log {
 
     /// A caller has waited for a herd that had not been chosen before, until it landed.
     pub(super) fn waited(&self, role: FlightRole, waited: Duration) {
-        if self.kind() != Kind::Herd {
+        if self.kind() != Kind::Herd || !herd::wants_wait() {
             return;
         }
         let herd = {
