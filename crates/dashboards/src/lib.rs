@@ -13,6 +13,7 @@ pub mod overview;
 pub mod promql;
 mod questions;
 mod render;
+pub mod traces;
 
 pub use board::{Board, Chosen, Look, Panel, Query, Row, Unit, Variable};
 

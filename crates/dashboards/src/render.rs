@@ -6,6 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::board::{Board, Look, Panel, Query, Unit, Variable};
+use crate::traces;
 
 /// Height of a row of panels; of figures; of a heading.
 const TALL: u32 = 8;
@@ -20,7 +21,7 @@ pub(crate) fn render(board: &Board) -> String {
         "description": board.about,
         "editable": false,
         "graphTooltip": 1,
-        "links": [link(board.other)],
+        "links": links(board),
         "panels": panels(board),
         "refresh": "30s",
         "schemaVersion": 39,
@@ -68,15 +69,21 @@ fn alerts() -> Value {
     })
 }
 
-fn link((title, uid): (&str, &str)) -> Value {
-    json!({
+/// To the other dashboard, and to the traces of what is chosen.
+fn links(board: &Board) -> Vec<Value> {
+    let (title, uid) = board.other;
+    let other = json!({
         "asDropdown": false,
         "includeVars": true,
         "keepTime": true,
         "title": title,
         "type": "link",
         "url": format!("/d/{uid}"),
-    })
+    });
+    let traces = traces::of_board(board).map(
+        |url| json!({ "asDropdown": false, "targetBlank": true, "title": traces::TITLE, "type": "link", "url": url }),
+    );
+    std::iter::once(other).chain(traces).collect()
 }
 
 fn variables(variables: &[Variable]) -> Vec<Value> {
@@ -102,7 +109,14 @@ fn variables(variables: &[Variable]) -> Vec<Value> {
             "type": "query",
         })
     });
-    std::iter::once(datasource).chain(chosen).collect()
+    let traces = json!({
+        "label": "Traces",
+        "name": traces::SOURCE,
+        "query": "tempo",
+        "type": "datasource",
+    });
+    // Last, since whoever has no traces has nothing to choose there.
+    std::iter::once(datasource).chain(chosen).chain([traces]).collect()
 }
 
 /// Headings and panels with their places: left to right, a new line where the next does not fit.
@@ -182,15 +196,23 @@ fn figure(look: Look) -> Value {
     })
 }
 
-/// Series that name a cache lead to its details, where these are on another dashboard.
+/// Series that name a cache lead to its details, where these are on another dashboard; those that name what the span of a
+/// flight says lead to traces.
 fn linked(board: &Board, panel: &Panel) -> Value {
     let mut defaults = defaults(panel);
+    let mut links = Vec::new();
     let (title, uid) = board.other;
     let names_cache = panel.queries.iter().any(|query| query.legend.contains("{{job}} {{herdcache_name}}"));
     if names_cache {
         let labels = "var-job=${__field.labels.job}&var-cache=${__field.labels.herdcache_name}";
         let url = format!("/d/{uid}?var-datasource=${{datasource}}&{labels}&${{__url_time_range}}");
-        defaults["links"] = json!([{ "title": title, "url": url }]);
+        links.push(json!({ "title": title, "url": url }));
+    }
+    if let Some(url) = traces::link(board, panel) {
+        links.push(json!({ "targetBlank": true, "title": traces::TITLE, "url": url }));
+    }
+    if !links.is_empty() {
+        defaults["links"] = json!(links);
     }
     defaults
 }

@@ -1,4 +1,4 @@
-//! OpenTelemetry metrics of herdcache: the whole account of every cache and gate of a process.
+//! OpenTelemetry metrics of herdcache: the whole account of every cache and gate of a process. And traces of what is hot.
 //!
 //! Each request in exactly one outcome, expiry apart from eviction, a connection error apart from a miss, leaders apart
 //! from waiters, stale answers with their age, waits for permits, rejections (load shedding) by reason: what the engine
@@ -47,7 +47,11 @@
 //!   `_total`: [`Metric::prometheus`].
 //! - Beside herdcache this crate depends on the API `opentelemetry` alone. SDK and exporters are the application's.
 //!
-//! Not provided: traces, logs, and what only a crate for Redis can measure (the server's evictions and memory,
+//! # Traces
+//!
+//! With the feature `traces`, [`traces()`] leads from one slow request to the one load that it and 800 others waited for.
+//!
+//! Not provided: logs, and what only a crate for Redis can measure (the server's evictions and memory,
 //! invalidations from other processes).
 
 mod fold;
@@ -59,8 +63,14 @@ mod observing;
 mod reading;
 mod series;
 mod table;
+#[cfg(feature = "traces")]
+mod traces;
 mod values;
 
 pub use labels::{Attribute, CACHE, GATE, OTHER};
 pub use observer::{NAMES, Observer, Observing, observe};
 pub use table::{Kind, Metric, Subject, metrics};
+#[cfg(feature = "traces")]
+pub use traces::{Tracing, traces};
+#[cfg(feature = "traces")]
+pub use tracing_opentelemetry;

@@ -25,7 +25,7 @@ use crate::unwatched::WhenUnwatched;
 #[must_use]
 pub struct Builder<K, V, E> {
     name: String,
-    settings: Settings,
+    pub(crate) settings: Settings,
     negative_ttl: Option<Duration>,
     gate: Gate,
     view: KeyView<K>,

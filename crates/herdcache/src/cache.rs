@@ -3,6 +3,8 @@
 mod get;
 mod loader;
 mod many;
+#[cfg(all(feature = "tracing", not(any(herd_loom, herd_shuttle))))]
+mod traced;
 mod wait;
 mod warm;
 
@@ -279,6 +281,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
         self.core.measures.set(measure, to);
         let what = format!("{measure} {}", if to == crate::measures::Switch::On { "on" } else { "off" });
         crate::events::tell(&self.core.name, herdfeed::Severity::Info, clock::exact(), herdfeed::Fact::Tuned { what });
+        crate::trace::say();
     }
 
     /// Makes what is under `key` expired, as if its time had run out.

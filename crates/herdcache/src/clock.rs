@@ -73,8 +73,13 @@ fn elapsed() -> Moment {
 
 /// Wall time in microseconds; for display only, never for a decision.
 pub(crate) fn unix_us() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = wall().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Wall time; for display only, never for a decision.
+pub(crate) fn wall() -> SystemTime {
+    SystemTime::now()
 }
 
 /// How far the coarse clock may lag behind the exact one: one tick of a kernel at 100 Hz.

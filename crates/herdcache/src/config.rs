@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::clock::nanos;
+use crate::trace::Traces;
 use crate::ttl::Ttl;
 use crate::unwatched::WhenUnwatched;
 
@@ -56,6 +57,7 @@ pub(crate) struct Settings {
     /// How far each may be raised while the cache runs; as built if not said.
     pub(crate) tunable_stale_for: Option<Duration>,
     pub(crate) tunable_stale_if_error_for: Option<Duration>,
+    pub(crate) traces: Traces,
 }
 
 const YEARS_10: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
@@ -83,6 +85,7 @@ impl Settings {
             steady: false,
             tunable_stale_for: None,
             tunable_stale_if_error_for: None,
+            traces: Traces::default(),
         }
     }
 
@@ -116,6 +119,7 @@ impl Settings {
         let (stale, last) = (self.ttl.stale_for, self.ttl.last_for());
         check.duration("tunable_stale_for", self.most_stale_for(), stale, YEARS_10)?;
         check.duration("tunable_stale_if_error_for", self.most_stale_if_error_for(), last, YEARS_10)?;
+        self.traces.check(&check)?;
         self.check_pairs(&check)
     }
 

@@ -27,6 +27,7 @@ pub(crate) mod share;
 mod shutdown;
 mod snapshot;
 mod tail;
+mod traces;
 mod trip;
 mod tune;
 pub(crate) mod warm;
@@ -63,6 +64,7 @@ use crate::sync::atomic::Ordering::{Relaxed, SeqCst};
 use crate::sync::plain::atomic::AtomicU64;
 use crate::sync::{self, RandomState};
 use crate::tags::Epoch;
+use crate::trace::Tracer;
 use crate::tuning::InForce;
 use landed::LandedRing;
 use samples::Samples;
@@ -103,6 +105,7 @@ pub(crate) struct Core<K: 'static, V: Send + Sync + 'static, E, S = LocalStore<K
     hasher: RandomState,
     landed: LandedRing<K>,
     samples: Samples,
+    pub(crate) trace: Tracer,
     closed: AtomicBool,
     /// Told when a flight's load has ended, for those who wait for quiet.
     quiet: Notify,
@@ -139,6 +142,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             hot: HotKeys::new(now),
             landed: LandedRing::default(),
             samples: Samples::default(),
+            trace: Tracer::new(settings.traces),
             closed: AtomicBool::new(false),
             quiet: Notify::new(),
             name,

@@ -12,6 +12,7 @@ use herdfeed::{Event, Fact, Severity};
 use crate::clock::{self, Moment};
 use crate::sync::plain::Mutex;
 use crate::sync::plain::atomic::{AtomicU64, Ordering::Relaxed};
+use crate::trace;
 
 /// The most events that are kept.
 pub(crate) const RING: usize = 4_096;
@@ -65,14 +66,16 @@ pub(crate) fn ring() -> &'static Ring {
 
 /// Tells one fact. The event is given back also when the rate limit left it out of the ring.
 pub(crate) fn tell(subject: &str, severity: Severity, now: Moment, fact: Fact) -> Event {
-    ring().push(Event {
+    let event = ring().push(Event {
         seq: 0,
         mono_us: now / 1_000,
         unix_us: clock::unix_us(),
         severity,
         subject: subject.to_owned(),
         fact,
-    })
+    });
+    trace::note(&event);
+    event
 }
 
 impl Ring {

@@ -7,6 +7,7 @@ mod crew;
 mod fate;
 mod groups;
 mod landing;
+mod stage;
 pub(crate) mod table;
 mod waiters;
 
@@ -28,11 +29,13 @@ use crate::sync::plain::atomic as plain;
 use crate::sync::task::AbortHandle;
 use crate::sync::{Mutex, Notify, OnceLock};
 use crate::tags::Epoch;
+use crate::trace::Log;
 
 use crew::Crew;
 pub(crate) use crew::{Leash, Serves};
 pub(crate) use fate::{Doom, Fate};
 pub(crate) use landing::Landing;
+use stage::{STAGES, stage_code};
 use waiters::Waiters;
 
 /// One running load of one key.
@@ -75,6 +78,7 @@ pub(crate) struct Flight<K, V: Send + Sync + 'static, E> {
     pub(crate) call_deadline: AtomicU64,
     /// Told when an older load of the key has ended.
     pub(crate) may_start: Notify,
+    pub(crate) trace: Log,
 }
 
 /// Loads are numbered as they begin, from 1.
@@ -109,11 +113,12 @@ pub(crate) struct Opening<K> {
     pub(crate) home: u64,
     /// How many invalidations of tags there have been.
     pub(crate) epoch: Epoch,
+    pub(crate) trace: Log,
 }
 
 impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
     pub(crate) fn new(opening: Opening<K>) -> Self {
-        let Opening { id, key, hash, trigger, cause, group, started, deadline, policy, home, epoch } = opening;
+        let Opening { id, key, hash, trigger, cause, group, started, deadline, policy, home, epoch, trace } = opening;
         Self {
             id,
             key,
@@ -140,6 +145,7 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
             call: Mutex::new(None),
             call_deadline: AtomicU64::new(0),
             may_start: Notify::new(),
+            trace,
         }
     }
 
@@ -379,20 +385,5 @@ impl<K, V: Send + Sync + 'static, E> Flight<K, V, E> {
     /// Whether its end has been claimed.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.load(Relaxed)
-    }
-}
-
-const STAGES: [Stage; 7] =
-    [Stage::Held, Stage::Queued, Stage::Origin, Stage::Doomed, Stage::Landed, Stage::Shared, Stage::Following];
-
-fn stage_code(stage: Stage) -> u8 {
-    match stage {
-        Stage::Held => 0,
-        Stage::Queued | Stage::Unknown => 1,
-        Stage::Origin => 2,
-        Stage::Doomed => 3,
-        Stage::Landed => 4,
-        Stage::Shared => 5,
-        Stage::Following => 6,
     }
 }

@@ -26,6 +26,8 @@ const SHARDS: usize = 4;
 const SLOTS: usize = 512;
 /// Length of one window.
 const WINDOW_NS: u64 = 30_000_000_000;
+/// Samples of both windows that make a key a hot one.
+const ASKED: u64 = 4;
 
 /// What a sampled request found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +123,7 @@ impl<K> HotKeys<K> {
             let over = windows.turn(now);
             all.window_ns = all.window_ns.max(now.saturating_sub(windows.before_began));
             all.requests += windows.now.samples() + windows.before.samples();
-            windows.now.joined(&windows.before, |count| {
+            windows.now.joined(&windows.before, |_, count| {
                 if hottest.len() < most || hottest.last().is_some_and(|least| count > *least) {
                     let place = hottest.partition_point(|other| *other >= count);
                     hottest.insert(place, count);
@@ -134,6 +136,28 @@ impl<K> HotKeys<K> {
         let scale = u64::from(account::SAMPLED);
         all.requests *= scale;
         (hottest.into_iter().map(|(requests, error)| (requests * scale, error * scale)).collect(), all)
+    }
+
+    /// The hashes of the `most` hottest keys, of those that were asked for often enough to be called so: without their
+    /// error at least [`ASKED`] samples.
+    pub(crate) fn hottest(&self, most: usize, now: Moment) -> Vec<u64> {
+        let mut found = Vec::new();
+        for shard in &self.shards {
+            let mut windows = shard.lock();
+            let over = windows.turn(now);
+            windows.now.joined(&windows.before, |hash, (samples, error)| {
+                if samples.saturating_sub(error) >= ASKED {
+                    found.push((samples, hash));
+                }
+            });
+            drop(windows);
+            drop(over);
+        }
+        if found.len() > most {
+            found.select_nth_unstable_by_key(most, |(samples, _)| std::cmp::Reverse(*samples));
+            found.truncate(most);
+        }
+        found.into_iter().map(|(_, hash)| hash).collect()
     }
 
     /// The `most` hottest keys.

@@ -54,7 +54,8 @@
 //! `feed` serves the live feed for the dashboard, `mount` within your own HTTP server; `test-util` makes the cache's
 //! clock follow tokio's pausable one; `lab` switches single measures at run time.
 //! `axum` turns a [`GetError`] into a response (503 with `Retry-After`, 504, 502);
-//! `tower` makes a cache a `Service`, a service an origin, and adds a layer. Other
+//! `tracing` gives spans of hot flights and of the waits for them, and lines for logs: see `Builder::traces` and
+//! `docs/reference/traces.md`. `tower` makes a cache a `Service`, a service an origin, and adds a layer. Other
 //! frameworks map [`GetError::kind`] by hand.
 //!
 //! Not provided: a blocking `get`, other runtimes than tokio, wasm, time-to-idle, iteration.
@@ -109,6 +110,7 @@ mod sync;
 mod tags;
 #[cfg(feature = "tower")]
 pub mod tower;
+mod trace;
 mod ttl;
 mod tuning;
 mod unwatched;
@@ -137,6 +139,11 @@ pub use shared::{
     Shared, SharedKey, SharedTier, TierError, Write, WriteFailure, Writing,
 };
 pub use spread::{Reach, Spread};
+#[cfg(all(feature = "tracing", not(any(herd_loom, herd_shuttle))))]
+pub use trace::{
+    AlreadyTraced, HerdFlight, HerdSpan, HerdTracer, HerdWait, SampledBy, StepTimes, TraceCounts, TraceStep, Traces,
+    trace_herds,
+};
 pub use ttl::Ttl;
 pub use tuning::Tuning;
 pub use unwatched::WhenUnwatched;

@@ -11,6 +11,7 @@ use crate::clock;
 use crate::events;
 use crate::sync::plain::Mutex;
 use crate::sync::plain::atomic::{AtomicU64, Ordering::Relaxed};
+use crate::trace;
 
 /// What the feed asks of a cache.
 pub(crate) trait Observed: Send + Sync {
@@ -54,6 +55,7 @@ pub(crate) fn add_cache<C: Observed + 'static>(name: &str, build: impl FnOnce(St
     if free != name {
         let fact = Fact::DuplicateName { name: name.to_owned() };
         events::tell(&free, Severity::Warn, clock::exact(), fact);
+        trace::say();
     }
     cache
 }

@@ -1,5 +1,7 @@
 //! One request that went past the hit path: it ends under exactly one outcome.
 
+use std::time::Duration;
+
 use herdfeed::Outcome;
 
 use crate::account::Account;
@@ -35,6 +37,11 @@ impl<'a> Request<'a> {
     pub(crate) fn wait_ends(&mut self, now: Moment) {
         self.wait = now.saturating_sub(self.wait).max(1);
         self.account.wait_ends(self.wait);
+    }
+
+    /// How long it has waited for flights, once its wait has ended.
+    pub(crate) fn waited(&self) -> Duration {
+        Duration::from_nanos(self.wait)
     }
 
     /// The request ends.

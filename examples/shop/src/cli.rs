@@ -11,6 +11,8 @@ use clap::{Args as ClapArgs, Parser, Subcommand};
 use self::values::{duration, positive_duration, share, skew, target};
 use crate::load::{Errors, Format, Plan, Target, WarmUp};
 use crate::settings::{Protection, Settings, Sharing};
+#[cfg(feature = "otlp")]
+use crate::telemetry::destination::Destination;
 use crate::trouble::{SharedTrouble, Trouble};
 
 /// A shop whose products are read through herdcache, and a load generator for it.
@@ -26,7 +28,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run the shop until Ctrl-C or SIGTERM.
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Send requests at a steady rate and report how they were answered.
     ///
     /// Exits with 1 when a request failed or was answered 5xx, unless --expect-errors is given.
@@ -102,21 +104,26 @@ struct TroubleArgs {
     failing_shared: Option<SharedTrouble>,
 }
 
-/// Where metrics go.
+/// Where metrics and traces go.
 #[derive(Clone, Debug, Default, ClapArgs)]
-#[command(next_help_heading = "Metrics")]
+#[command(next_help_heading = "Metrics and traces")]
 pub struct TelemetryArgs {
     /// Answer Prometheus at `http://ADDR/metrics`; port 0 takes a free one.
     #[arg(long, value_name = "ADDR")]
     pub prometheus: Option<SocketAddr>,
-    /// Send metrics to an OTLP collector over HTTP, such as `http://127.0.0.1:4318`.
+    /// Send metrics and traces to an OTLP collector, such as `grpc://127.0.0.1:4317` or `http://127.0.0.1:4318`; without
+    /// a URL as `OTEL_EXPORTER_OTLP_*` say.
     #[cfg(feature = "otlp")]
-    #[arg(long, value_name = "URL")]
-    pub otlp: Option<String>,
+    #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = "", value_parser = Destination::parse)]
+    pub otlp: Option<Destination>,
+    /// Part of the requests that are traced, 0 to 1 [default: 1]. Flights that herdcache has chosen are traced anyway.
+    #[cfg(feature = "otlp")]
+    #[arg(long, value_name = "SHARE", value_parser = share, requires = "otlp")]
+    pub trace_share: Option<f64>,
 }
 
 impl ServeArgs {
-    /// Where metrics go.
+    /// Where metrics and traces go.
     pub fn telemetry(&self) -> TelemetryArgs {
         self.telemetry.clone()
     }
@@ -229,6 +236,6 @@ mod tests {
         let Command::Serve(args) = Args::parse_from(["shop", "serve"]).command else {
             panic!("serve parses as serve");
         };
-        assert_eq!(format!("{:?}", Settings::from(args)), format!("{:?}", Settings::default()));
+        assert_eq!(format!("{:?}", Settings::from(*args)), format!("{:?}", Settings::default()));
     }
 }

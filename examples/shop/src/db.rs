@@ -10,6 +10,7 @@ mod error;
 mod link;
 mod pool;
 pub mod query;
+mod spans;
 mod verify;
 
 use std::path::Path;

@@ -8,6 +8,7 @@ mod orders;
 mod products;
 mod reply;
 mod reports;
+mod traced;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,5 +46,6 @@ pub fn router(app: App) -> Router {
         .route("/orders/{id}", get(orders::show))
         .fallback(reply::no_such_page)
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .layer(axum::middleware::from_fn(traced::traced))
         .with_state(app)
 }

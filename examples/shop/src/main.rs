@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use clap::Parser;
 use shop::cli::{Args, Command, ServeArgs};
 use shop::load::{self, Plan, Verdict};
-use shop::telemetry::Telemetry;
+use shop::telemetry::{Deliveries, Telemetry};
 use shop::{Protection, Shop};
 use tokio::runtime::Builder;
 
 fn main() -> ExitCode {
     let ended = match Args::parse().command {
-        Command::Serve(args) => serve(args),
+        Command::Serve(args) => serve(*args),
         Command::Load(args) => run_load(&args.into()),
     };
     ended.unwrap_or_else(|error| {
@@ -33,6 +33,9 @@ fn serve(args: ServeArgs) -> Ended {
     let protection = settings_line(&settings);
     let shop = runtime.block_on(Shop::bind(settings))?;
     let telemetry = Telemetry::start(&shop, &telemetry)?;
+    if let Some(dispatch) = telemetry.as_ref().and_then(Telemetry::dispatch) {
+        tracing::dispatcher::set_global_default(dispatch.clone())?;
+    }
     // The feed has a thread of its own and a dashboard may be refused it: the shop sells all the same.
     let feed = herdcache::Feed::builder("shop").version(env!("CARGO_PKG_VERSION")).start();
     let mut out = io::stdout().lock();
@@ -47,14 +50,28 @@ fn serve(args: ServeArgs) -> Ended {
     }
     out.flush()?;
     drop(out);
+    // The order of the end. First the server, which takes no more requests and lets those in progress finish, and then the
+    // cache, which ends its loads and counts the last outcomes: `Shop::run` does both.
     let ended = runtime.block_on(shop.run(told_to_end));
-    // Readers go last, so that they see how the shop ended.
+    // Readers go last, so that they see how the shop ended: the feed, then spans, then metrics, then herdcache's handle.
     drop(feed);
     if let Some(telemetry) = telemetry {
-        telemetry.shutdown();
+        tell_losses(telemetry.shutdown());
     }
     ended?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says what no collector has taken. Totals of metrics are in every collection, so only the last one matters.
+fn tell_losses(sent: Deliveries) {
+    let mut out = io::stderr().lock();
+    // Nothing can be done where even the error stream is closed.
+    if sent.metrics.failing {
+        let _ = writeln!(out, "shop: the last metrics were not sent");
+    }
+    if sent.spans.lost() > 0 {
+        let _ = writeln!(out, "shop: {} of {} spans were lost", sent.spans.lost(), sent.spans.handed_over);
+    }
 }
 
 fn settings_line(settings: &shop::Settings) -> String {

@@ -11,3 +11,4 @@ mod example;
 mod files;
 mod names;
 mod rules;
+mod traces;

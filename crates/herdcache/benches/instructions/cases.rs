@@ -1,6 +1,8 @@
 //! The cases: each fills a cache, warms it up, and then runs its operations inside the counted window.
 
 use std::error::Error;
+use std::future::Future as _;
+use std::task::{Context, Waker};
 
 use fastrand::Rng;
 
@@ -16,6 +18,9 @@ pub(crate) const WINDOW: &str = "counted_window_of_the_bench";
 /// herdcache with a feed and one reader at 10 Hz; only with the feature `feed`.
 const WATCHED: &str = "herdcache get, watched";
 
+/// herdcache with a subscriber of `tracing` that wants everything; only with the feature `tracing`.
+const HEARD: &str = "herdcache get_with, heard";
+
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -24,11 +29,13 @@ pub(crate) enum Kind {
     PendingMiss,
     FullReadyMiss,
     FullInsert,
+    /// A caller joins a load that others wait for already, and is answered when it has landed.
+    Wait,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Hit, Self::ReadyMiss, Self::PendingMiss, Self::FullReadyMiss, Self::FullInsert];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Hit, Self::ReadyMiss, Self::PendingMiss, Self::FullReadyMiss, Self::FullInsert, Self::Wait];
 
     pub(crate) fn label(self) -> &'static str {
         match self {
@@ -37,6 +44,7 @@ impl Kind {
             Self::PendingMiss => "pending miss",
             Self::FullReadyMiss => "ready miss at a full cache",
             Self::FullInsert => "insert at a full cache",
+            Self::Wait => "wait for another's load",
         }
     }
 
@@ -47,10 +55,15 @@ impl Kind {
                 &[HERDCACHE, WATCHED, HERDCACHE_WITH, MOKA_FUTURE, MOKA_SYNC, MOKA_FOLDHASH, QUICK_CACHE]
             }
             Self::Hit => &[HERDCACHE, HERDCACHE_WITH, MOKA_FUTURE, MOKA_SYNC, MOKA_FOLDHASH, QUICK_CACHE],
+            Self::ReadyMiss | Self::PendingMiss if cfg!(feature = "tracing") => {
+                &[HERDCACHE_WITH, HEARD, MOKA_FUTURE, MOKA_FOLDHASH, QUICK_CACHE]
+            }
             Self::ReadyMiss | Self::PendingMiss | Self::FullReadyMiss => {
                 &[HERDCACHE_WITH, MOKA_FUTURE, MOKA_FOLDHASH, QUICK_CACHE]
             }
             Self::FullInsert => &[HERDCACHE, MOKA_SYNC, MOKA_LRU, QUICK_CACHE],
+            Self::Wait if cfg!(feature = "tracing") => &[HERDCACHE_WITH, HEARD],
+            Self::Wait => &[HERDCACHE_WITH],
         }
     }
 
@@ -58,7 +71,9 @@ impl Kind {
     pub(crate) fn operations(self, effort: Effort) -> usize {
         match self {
             Self::Hit => effort.of(20_000, 100_000),
-            Self::ReadyMiss | Self::PendingMiss | Self::FullReadyMiss | Self::FullInsert => effort.of(2_000, 10_000),
+            Self::ReadyMiss | Self::PendingMiss | Self::FullReadyMiss | Self::FullInsert | Self::Wait => {
+                effort.of(2_000, 10_000)
+            }
         }
     }
 }
@@ -71,12 +86,14 @@ fn counted_window_of_the_bench(run: &mut dyn FnMut() -> u64) -> u64 {
 /// Runs one case in this process.
 pub(crate) fn run(kind: Kind, name: &str, effort: Effort) -> Result<(), Box<dyn Error>> {
     let count = kind.operations(effort);
+    let name = if name == HEARD { listen()? } else { name };
     let done = match kind {
         Kind::Hit => hit(name, count, effort.of(10_000, 100_000))?,
         Kind::ReadyMiss => misses(name, Load::Ready, count, 4 * count)?,
         Kind::PendingMiss => misses(name, Load::Pending, count, 4 * count)?,
         Kind::FullReadyMiss => misses(name, Load::Ready, count, 1_000)?,
         Kind::FullInsert => inserts(name, count)?,
+        Kind::Wait => waits(count)?,
     };
     if done == count as u64 {
         Ok(())
@@ -144,4 +161,60 @@ fn inserts(name: &str, count: usize) -> Result<u64, Box<dyn Error>> {
         let keys = counted.take().unwrap_or_default();
         keys.into_iter().map(|key| subject.put(key)).count() as u64
     }))
+}
+
+/// Callers of one key, polled by hand: once when they join, once when they are answered. Neither their tasks nor the
+/// load are counted.
+fn waits(count: usize) -> Result<u64, Box<dyn Error>> {
+    let cache = caches::herdcache(1_000)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    Ok(runtime.block_on(async {
+        let (land, landing) = tokio::sync::oneshot::channel::<()>();
+        let load = |_| async move {
+            drop(landing.await);
+            Ok::<_, std::convert::Infallible>(caches::value())
+        };
+        let cx = &mut Context::from_waker(Waker::noop());
+        let mut leader = Box::pin(cache.get_with("hot", load));
+        let mut waiters: Vec<_> =
+            (0..count).map(|_| Box::pin(cache.get_with("hot", |_| Load::Ready.value()))).collect();
+        let opened = leader.as_mut().poll(cx).is_pending();
+        let joined = counted_window_of_the_bench(&mut || {
+            waiters.iter_mut().map(|waiter| u64::from(waiter.as_mut().poll(cx).is_pending())).sum()
+        });
+        drop(land);
+        let landed = leader.await.is_ok();
+        let cx = &mut Context::from_waker(Waker::noop());
+        let answered = counted_window_of_the_bench(&mut || {
+            waiters.iter_mut().map(|waiter| u64::from(waiter.as_mut().poll(cx).is_ready())).sum()
+        });
+        if opened && landed { joined.min(answered) } else { 0 }
+    }))
+}
+
+/// Has a subscriber want everything from now on; gives whom to measure.
+#[cfg(feature = "tracing")]
+fn listen() -> Result<&'static str, Box<dyn Error>> {
+    use tracing::span::{Attributes, Id, Record};
+    struct Everything;
+    impl tracing::Subscriber for Everything {
+        fn enabled(&self, _: &tracing::Metadata<'_>) -> bool {
+            true
+        }
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+        fn event(&self, _: &tracing::Event<'_>) {}
+        fn enter(&self, _: &Id) {}
+        fn exit(&self, _: &Id) {}
+    }
+    tracing::subscriber::set_global_default(Everything)?;
+    Ok(HERDCACHE_WITH)
+}
+
+#[cfg(not(feature = "tracing"))]
+fn listen() -> Result<&'static str, Box<dyn Error>> {
+    Err("build with the feature `tracing`".into())
 }

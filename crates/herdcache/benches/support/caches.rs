@@ -29,7 +29,7 @@ pub(crate) enum Load {
 }
 
 impl Load {
-    async fn value(self) -> Result<Arc<Value>, Infallible> {
+    pub(crate) async fn value(self) -> Result<Arc<Value>, Infallible> {
         if self == Self::Pending {
             tokio::task::yield_now().await;
         }
@@ -82,10 +82,10 @@ pub(crate) fn subject(name: &str, capacity: usize) -> Result<Box<dyn Subject>, B
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
-type Herdcache = ReadThrough<String, Value, Infallible>;
+pub(crate) type Herdcache = ReadThrough<String, Value, Infallible>;
 
 /// Everything on, with its defaults: single-flight, jitter, stale values, permits, account, hot keys.
-fn herdcache(capacity: usize) -> Result<Herdcache, Box<dyn Error>> {
+pub(crate) fn herdcache(capacity: usize) -> Result<Herdcache, Box<dyn Error>> {
     let ttl = Ttl::fresh_for(HOUR).stale_for(HOUR);
     let cache = Cache::<String, Value, Infallible>::builder("bench", ttl, &Gate::new(64))
         .capacity(capacity as u64)

@@ -18,6 +18,7 @@ use crate::request::Request;
 use crate::runtime;
 use crate::sync::time::{self, Sleep};
 use crate::tags::Epoch;
+use crate::trace::{Left, Waiting};
 
 /// One caller among the waiters of a flight. Dropped, it gives up its place.
 pub(super) struct Wait<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> {
@@ -31,6 +32,7 @@ pub(super) struct Wait<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 's
     epoch: Epoch,
     /// Absent for most waiters: the flight's own limits suffice.
     timers: Option<Box<Timers>>,
+    trace: Waiting,
 }
 
 /// Which of the caller's wakers the flight knows.
@@ -97,8 +99,9 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
             FlightRole::Leader => Known::Older,
             FlightRole::Waiter => Known::Newest,
         };
-        let epoch = core.epoch();
-        Self { core, seat: Some(seat), slot, role, waker, epoch, timers: Timers::new(Limits { soft, ..limits }) }
+        let (epoch, trace) = (core.epoch(), seat.1.trace.joined(role));
+        let timers = Timers::new(Limits { soft, ..limits });
+        Self { core, seat: Some(seat), slot, role, waker, epoch, timers, trace }
     }
 
     pub(super) fn role(&self) -> FlightRole {
@@ -161,11 +164,13 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
     fn stand_up(&mut self, now: Moment) -> Option<Seat<'a, K, V, E>> {
         let mut seat = self.seat.take()?;
         // A flight that has landed has taken every waker out.
-        if seat.1.landing().is_none() {
+        let left = if seat.1.landing().is_some() { Left::Landed } else { Left::Early };
+        if left == Left::Early {
             seat.1.leave(self.slot);
             self.core.left(&seat.1);
         }
         seat.0.wait_ends(now);
+        self.trace.ends(&seat.1.trace, (self.role, left), seat.0.waited());
         Some(seat)
     }
 }

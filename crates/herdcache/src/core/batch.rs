@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-use herdfeed::{DiscardReason, FlightEnd, Measure};
+use herdfeed::{DiscardReason, FlightEnd, Measure, RejectReason};
 
 use super::aboard::Aboard;
 use super::fly::{Pass, Pilot, panicked};
@@ -33,6 +33,7 @@ use crate::store::Store;
 use crate::sync::runtime::Handle;
 use crate::sync::task::AbortHandle;
 use crate::sync::time;
+use crate::trace::{self, Current, TraceStep};
 
 /// What a flight whose key the reply left out is told.
 const LEFT_OUT: &str = "the reply of load_many left this key out: say Loaded::absent for what does not exist";
@@ -213,6 +214,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     /// Begins the one origin call.
     fn begin(&self, ticket: Ticket, now: Moment) -> Part {
+        trace::together(self.flights().map(|flight| &flight.trace));
         let limits = self.pilots.iter().map(|pilot| pilot.set_out(now));
         let first = limits.min().unwrap_or(now);
         // O1: protection would have spared the call if it had spared each of its flights.
@@ -227,6 +229,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// One poll of the call, with its panics caught; a reply is sorted by the flights.
     fn poll(&self, load: &mut BatchFuture<K, V, E>, cx: &mut Context<'_>) -> Poll<BatchEnd<V, E>> {
         let _within = Within::enter(&self.call);
+        let _current = Current::first(self.flights().map(|flight| &flight.trace));
         self.flights().for_each(|flight| flight.begins());
         let polled = catch_unwind(AssertUnwindSafe(|| match load.as_mut().poll(cx) {
             Poll::Pending => Poll::Pending,
@@ -287,9 +290,15 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         pilot.finish(end, Some(load), part);
     }
 
+    /// Waits in the gate's queue, all of them in one place.
+    async fn queue(&self, place: Place) -> Result<Ticket, RejectReason> {
+        let _steps: Vec<_> = self.flights().map(|flight| flight.trace.step(TraceStep::PermitWait)).collect();
+        self.call.let_through(place.wait(self.call.deadline())).await
+    }
+
     /// G1: waits in the gate's queue first, all of them in one place.
     async fn fly_queued(self, place: Place, load: BatchFuture<K, V, E>) {
-        match self.call.let_through(place.wait(self.call.deadline())).await {
+        match self.queue(place).await {
             Ok(ticket) => {
                 let part = self.begin(ticket, clock::exact());
                 let flights: Vec<_> = self.flights().cloned().collect();

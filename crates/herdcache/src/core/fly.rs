@@ -32,6 +32,7 @@ use crate::store::Store;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::sync::runtime::Handle;
 use crate::sync::{task, time};
+use crate::trace::TraceStep;
 
 /// The registration of a load: dropped, it leaves the table, and lands the flight if nothing else has.
 ///
@@ -140,6 +141,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         &self,
         start: impl FnOnce(LoadContext<K, V>) -> LoadFuture<V, E>,
     ) -> Result<LoadFuture<V, E>, Failure<E>> {
+        let _current = self.flight.trace.enter();
         let made = catch_unwind(AssertUnwindSafe(|| start(self.context())));
         made.map_err(|panic| panicked(&*panic))
     }
@@ -185,6 +187,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let limit = now.saturating_add(nanos(self.core.settings.origin_timeout)).min(self.flight.deadline);
         self.flight.set_stage(Stage::Origin);
         self.flight.call_deadline.store(limit, Relaxed);
+        self.flight.trace.origin_begins(now);
         limit
     }
 
@@ -195,6 +198,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         cx: &mut Context<'_>,
     ) -> Poll<LoadEnd<V, E>> {
         let _within = Within::enter(&self.call);
+        let _current = self.flight.trace.enter();
         self.flight.begins();
         match catch_unwind(AssertUnwindSafe(|| load.poll(cx))) {
             Ok(Poll::Pending) => Poll::Pending,
@@ -251,10 +255,16 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     /// G1: waits in the gate's queue first.
     async fn fly_queued(self, place: Place, load: LoadFuture<V, E>) {
-        match self.call.let_through(place.wait(self.flight.deadline)).await {
+        match self.queue(place).await {
             Ok(ticket) => self.fly_watched(ticket, load).await,
             Err(reason) => self.reject(reason),
         }
+    }
+
+    /// Waits in the gate's queue.
+    pub(super) async fn queue(&self, place: Place) -> Result<Ticket, RejectReason> {
+        let _step = self.flight.trace.step(TraceStep::PermitWait);
+        self.call.let_through(place.wait(self.flight.deadline)).await
     }
 
     /// L2: waits first until fewer than two older loads of the key run.
@@ -314,6 +324,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     /// What the load's end means for the flight; `None` if the flight ended before its load.
     pub(super) fn settle(&self, end: LoadEnd<V, E>) -> Option<Ending<'_, K, V, E, S>> {
         let now = clock::exact();
+        self.flight.trace.origin_ends(now);
         // S7: a load that blocked its thread past its limit is late, whether or not anybody watched.
         if now > self.flight.limit() {
             self.core.expire(&self.flight);

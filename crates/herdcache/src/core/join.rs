@@ -172,6 +172,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
 
     fn grown(&self, flight: &Flight<K, V, E>, crowd: Crowd, now: Moment) {
         self.herds.grown(&self.about(flight, now, &|| self.names.show(&flight.key)), crowd);
+        self.trace_crowd(flight, crowd, now);
     }
 
     /// What detection is told of a flight.
@@ -238,8 +239,9 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         policy: Policy,
         now: Moment,
     ) -> Arc<Flight<K, V, E>> {
+        let id = Self::next_flight();
         Arc::new(Flight::new(Opening {
-            id: Self::next_flight(),
+            id,
             key,
             hash,
             trigger,
@@ -250,6 +252,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             policy,
             home: runtime::here().map_or(0, |(_, number)| number),
             epoch: self.leavings.tags.now(),
+            trace: self.trace.choose((id, hash), now, |most| self.hot.hottest(most, now)),
         }))
     }
 }

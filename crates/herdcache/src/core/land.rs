@@ -19,6 +19,7 @@ use crate::store::Store;
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::sync::runtime::Handle;
 use crate::sync::time;
+use crate::trace;
 
 /// The right to end a flight, and the duty: dropped unused, it lands the flight as panicked, or as orphaned if nothing
 /// panics.
@@ -241,6 +242,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
     pub(crate) fn count_rejection(&self, reason: RejectReason) {
         self.account.rejections.add(reason);
         self.look_around(clock::exact());
+        trace::say();
     }
 }
 
@@ -256,10 +258,14 @@ struct Lander<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S:
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Drop for Lander<'_, K, V, E, S> {
     fn drop(&mut self) {
+        // Before anybody is woken: waiters will want to know the span of a herd.
+        let ended = self.core.trace_ends(self.flight, self.landing.as_ref(), self.end);
         self.core.account.flights.add(self.end);
         if let Some(landing) = self.landing.take() {
             self.flight.land(landing);
         }
+        self.flight.trace.landed(ended.as_ref());
+        trace::say();
         self.core.tell_quiet();
     }
 }

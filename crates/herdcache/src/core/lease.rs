@@ -18,6 +18,7 @@ use crate::store::Store;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use crate::sync::runtime::Handle;
 use crate::sync::{Mutex, plain, task, time};
+use crate::trace::TraceStep;
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Pilot<K, V, E, S> {
     /// One try for the lease, with a permit in hand.
@@ -30,8 +31,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         self.flight.set_stage(Stage::Shared);
         let token = Token::random();
         let mut attempt = Attempt { trip, key, token, time: *time, open: true, tail: Some(trip.tiers.tail()) };
+        let step = self.flight.trace.step(TraceStep::Lease);
         let acquired =
             link.send(SharedOperation::Acquire, self.flight.deadline, || lease.acquire(key, &token, *time)).await;
+        step.ends();
         attempt.open = false;
         match acquired {
             Ok(Acquired::Yes { fence, under }) => {

@@ -42,8 +42,9 @@ impl Quota {
 }
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
-    /// A flight was opened: perhaps it is an example.
+    /// A flight was opened: perhaps it is an example, or traced.
     pub(super) fn sample_start(&self, flight: &Flight<K, V, E>, now: Moment) {
+        self.light(flight);
         if !self.samples.starts.take(now) {
             return;
         }

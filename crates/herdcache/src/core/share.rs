@@ -26,6 +26,7 @@ use crate::origin::call::Ticket;
 use crate::shared::link::Fault;
 use crate::shared::{LeaseSight, Reading, SharedKey, WriteFailure};
 use crate::store::Store;
+use crate::trace::TraceStep;
 
 /// Where a flight goes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +136,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
         self.flight.set_stage(Stage::Shared);
         let link = &trip.tiers.link;
+        let _step = self.flight.trace.step(TraceStep::SharedRead);
         let reading = match link.send(operation, self.flight.deadline, || link.tier.read(key)).await {
             Ok(reading) => reading,
             Err(fault) => return self.not_read(fault),
@@ -213,7 +215,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
         match self.pass(clock::exact()) {
             Pass::Now(ticket) => Ok(ticket),
-            Pass::Queue(place) => self.call.let_through(place.wait(self.flight.deadline)).await,
+            Pass::Queue(place) => self.queue(place).await,
             Pass::Refused(reason) => Err(reason),
             // It has been let go, and nothing holds it back a second time.
             Pass::Held => Err(RejectReason::Deadline),

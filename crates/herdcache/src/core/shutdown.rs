@@ -13,6 +13,7 @@ use crate::store::Store;
 use crate::sync::atomic::Ordering::{Relaxed, SeqCst};
 use crate::sync::atomic::fence;
 use crate::sync::{pin, time};
+use crate::trace;
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
     /// Starts no flight from here on; waits for running ones up to `limit`, then ends them.
@@ -41,6 +42,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             self.close_flights();
         }
         self.settle_tiers().await;
+        trace::say();
     }
 
     /// X1: what was landed is written, and held leases are given back; each of them is one operation, with its own limit.
@@ -60,13 +62,13 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
     }
 
-    /// Whether no load runs and every flight's end is in the account.
+    /// Whether no load runs, every flight's end is in the account, and what is traced of it has ended.
     ///
     /// The table alone does not tell: a flight leaves it just before its end is counted. Ends are read first, so that
     /// a flight that opens and lands between the two reads cannot hide one that has not.
     fn is_quiet(&self) -> bool {
         let ends = self.account.flights.total();
-        self.table.len() == 0 && ends == self.account.flight_starts.total()
+        self.table.len() == 0 && ends == self.account.flight_starts.total() && self.trace.is_quiet()
     }
 
     /// Lands every flight as closed. Loads that cannot be stopped go on without one.

@@ -19,6 +19,7 @@ use crate::key::Key;
 use crate::registry::Observed;
 use crate::store::Store;
 use crate::sync::atomic::Ordering::Relaxed;
+use crate::trace;
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
     /// Everything that this cache counts, now, and what it can tell of keys. Does the store's pending maintenance first.
@@ -26,6 +27,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let _vigil = Vigil::open();
         let now = self.look_after();
         self.look_around(now);
+        trace::say();
         let live = self.live(now);
         CacheSnapshot {
             landed: self.landed.all().iter().map(|flight| self.show_landed(flight)).collect(),

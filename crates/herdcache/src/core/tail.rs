@@ -25,6 +25,7 @@ use crate::shared::{Fence, LeaseSight, SharedKey, Write, WriteFailure, Writing};
 use crate::store::Store;
 use crate::sync::atomic::Ordering::SeqCst;
 use crate::sync::runtime::Handle;
+use crate::trace::{Kept, TraceStep};
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Pilot<K, V, E, S> {
     /// The load's answer has been stored here: the tier is to have it too.
@@ -35,6 +36,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             // X1: from before the landing on, a shutdown waits for the write.
             state.tail = Some(trip.tiers.tail());
             state.brought = Some(stored.clone());
+            state.kept = self.flight.trace.keep();
         }
     }
 
@@ -114,12 +116,15 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         flight: &Flight<K, V, E>,
         stored: &Stored<V>,
     ) -> Option<SharedWrite> {
+        let kept = std::mem::replace(&mut trip.state.lock().kept, Kept::nothing());
+        let step = kept.step(TraceStep::WriteBack);
         let write = match (trip.way(), &trip.key) {
             (Way::Clear, Some(key)) => self.write_by(trip, key, stored).await?,
             (Way::Faulty | Way::Bypass, _) => SharedWrite::SkippedAfterFault,
             (Way::Shut, _) => SharedWrite::BreakerOpen,
             (Way::Nameless | Way::Clear, _) => SharedWrite::EncodeError,
         };
+        step.ends();
         trip.tiers.link.account.writes.add(write);
         match write {
             SharedWrite::RefusedVersion | SharedWrite::RefusedFence => self.refused(trip, flight, stored, write),

@@ -12,6 +12,7 @@ use crate::key::Key;
 use crate::shared::{LeaseSight, SharedKey, Tail};
 use crate::store::Store;
 use crate::sync::Mutex;
+use crate::trace::Kept;
 
 /// What one flight has to do with the shared tier.
 pub(super) struct Trip<V: Send + Sync + 'static> {
@@ -34,6 +35,8 @@ pub(super) struct TripState<V: Send + Sync + 'static> {
     pub(super) brought: Option<Stored<V>>,
     /// What a shutdown waits for that by.
     pub(super) tail: Option<Tail>,
+    /// The flight's span, of which that is a part.
+    pub(super) kept: Kept,
     /// When another process's lease is over, where the tier itself cannot tell.
     pub(super) lease_over: Moment,
 }
@@ -104,6 +107,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             sight: LeaseSight::Unknown,
             brought: None,
             tail: None,
+            kept: Kept::nothing(),
             lease_over: 0,
         });
         Some(Box::new(Trip { tiers: Arc::clone(tiers), key, state }))

@@ -11,15 +11,18 @@ use crate::events;
 use crate::key::Key;
 use crate::measures::Switch;
 use crate::store::Store;
+use crate::trace;
 use crate::tuning::Tuning;
 
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>> Core<K, V, E, S> {
     /// A6: changes what is wanted and tells of each change.
     pub(crate) fn tune(&self, tuning: Tuning) -> Result<(), ConfigError> {
         let now = clock::exact();
-        self.in_force.change(&self.name, tuning, |what| {
+        let tuned = self.in_force.change(&self.name, tuning, |what| {
             events::tell(&self.name, Severity::Info, now, Fact::Tuned { what });
-        })
+        });
+        trace::say();
+        tuned
     }
 
     /// The settings in force that tuning may change.

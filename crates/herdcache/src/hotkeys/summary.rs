@@ -120,16 +120,16 @@ impl<K> Summary<K> {
         }
     }
 
-    /// Tells count and error of each key that this window or the one before follows.
-    pub(super) fn joined(&self, before: &Self, mut tell: impl FnMut((u64, u64))) {
+    /// Tells hash, count and error of each key that this window or the one before follows.
+    pub(super) fn joined(&self, before: &Self, mut tell: impl FnMut(u64, (u64, u64))) {
         for (slot, count) in self.slots.iter().zip(&self.counts) {
             let known = before.places.get(&slot.hash);
             let (more, error) = known.map_or((0, 0), |place| (before.counts[*place], before.slots[*place].error));
-            tell((count + more, slot.error + error));
+            tell(slot.hash, (count + more, slot.error + error));
         }
         for (slot, count) in before.slots.iter().zip(&before.counts) {
             if !self.places.contains_key(&slot.hash) {
-                tell((*count, slot.error));
+                tell(slot.hash, (*count, slot.error));
             }
         }
     }

@@ -25,6 +25,12 @@ fn the_hottest_keys_are_found_among_many() {
     let (shares, all) = hot.shares(10, 2);
     assert_eq!(shares, top.keys.iter().map(|hot| (hot.requests, hot.error)).collect::<Vec<_>>());
     assert_eq!((all.requests, all.window_ns), (top.requests, top.window_ns));
+    // Their hashes, for who asks about one key.
+    let mut hottest = hot.hottest(10, 2);
+    hottest.sort_unstable();
+    let mut expected: Vec<u64> = (1..=10).map(hash).collect();
+    expected.sort_unstable();
+    assert_eq!(hottest, expected);
     // No estimate is too low, and none by more than its error too high.
     let every = hot.top(usize::MAX, 2).keys;
     let right = |hot: &Hot<u64>| {
@@ -40,6 +46,7 @@ fn old_keys_are_forgotten_after_two_windows() {
     let hot = HotKeys::<u64>::new(0);
     hot.see(1, || 1, Seen::Stale, 1);
     hot.loaded(1, 9, 5);
+    assert_eq!(hot.hottest(5, 2), [0_u64; 0], "seen once is not hot");
     let first = &hot.top(5, 2).keys[0];
     assert_eq!((first.stale, first.loads, first.coalesced, first.load_ns), (16, 1, 9, 5));
     hot.see(2, || 2, Seen::Fresh, WINDOW_NS);

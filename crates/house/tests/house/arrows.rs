@@ -16,11 +16,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("herdfeed", &[]),
     ("herdcache", &["herdfeed"]),
     ("herdcache-redis", &["herdcache", "herdfeed"]),
-    ("herdcache-otel", &["herdcache", "herdfeed"]),
+    ("herdcache-otel", &["herdcache", "herdfeed", "otlp-rig"]),
     ("herdlab", &["herdcache", "herdfeed", "herdcache-redis"]),
     ("herdtop", &["herdfeed", "herdcache", "herdlab"]),
-    ("shop", &["herdcache", "herdfeed", "herdcache-redis", "herdcache-otel", "dashboards"]),
+    ("shop", &["herdcache", "herdfeed", "herdcache-redis", "herdcache-otel", "dashboards", "otlp-rig"]),
     ("dashboards", &["herdfeed", "herdcache-otel"]),
+    ("otlp-rig", &[]),
     ("house", &["herdfeed"]),
 ];
 

@@ -22,6 +22,8 @@ const SUITES: &[&str] = &[
     "crates/herdcache/tests/engine/laws.rs",
     "crates/herdcache/tests/engine/fleet.rs",
     "crates/herdcache/tests/drops/",
+    "crates/herdcache/tests/traces/",
+    "crates/herdcache/tests/logs.rs",
     "crates/herdfeed/tests/dropped.rs",
 ];
 

@@ -19,7 +19,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("ghost", &[]),
     ("cooling", &["freshness"]),
     ("hotkeys", &[]),
-    ("events", &[]),
+    ("trace", &[]),
+    // Those who have logs only are told too.
+    ("events", &["trace"]),
     // What starts and ends is told where it is noticed.
     ("gate", &["events"]),
     ("herd", &["events"]),
@@ -29,8 +31,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("shared", &["events"]),
     // It implements the contracts.
     ("memory", &["shared"]),
-    // A flight holds its call; the table's lock also covers the cooling keys, and counts a key's crowd.
-    ("flight", &["origin", "cooling", "herd"]),
+    // A flight holds its call; the table's lock also covers the cooling keys, and counts a key's crowd; and
+    // what is traced of a flight is kept with it.
+    ("flight", &["origin", "cooling", "herd", "trace"]),
 ];
 
 /// Modules above the rooms, which no room may use.

@@ -14,8 +14,9 @@ use parking_lot::Mutex;
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tracing::{Instrument, Span};
 
-use super::DbError;
+use super::{DbError, spans};
 use crate::stats::{QueryKind, Stats};
 
 /// How many steps of `SQLite`'s machine lie between two looks at the clock. A row
@@ -101,11 +102,12 @@ impl Pool {
         let places = Arc::clone(&self.shared.places);
         let place = match Arc::clone(&places).try_acquire_owned() {
             Ok(place) => place,
-            Err(_) => self.wait_for_place(places, limit).await?,
+            Err(_) => self.wait_for_place(places, limit).instrument(spans::wait()).await?,
         };
         let connection = self.shared.idle.lock().pop().ok_or(DbError::NoConnection { limit })?;
         self.shared.usage.lock().taken(began.elapsed(), self.shared.size);
-        Ok(Pooled { connection: Some(connection), shared: Arc::clone(&self.shared), _place: place })
+        let shared = Arc::clone(&self.shared);
+        Ok(Pooled { connection: Some(connection), shared, asked_by: Span::current(), _place: place })
     }
 
     async fn wait_for_place(&self, places: Arc<Semaphore>, limit: Duration) -> Result<OwnedSemaphorePermit, DbError> {
@@ -173,6 +175,8 @@ pub struct Pooled {
     /// Present until the drop.
     connection: Option<Connection>,
     shared: Arc<Shared>,
+    /// The request or flight that took it: queries run on other threads, where nobody knows it.
+    asked_by: Span,
     /// Given back after `drop` has put the connection into the list: fields are dropped later.
     _place: OwnedSemaphorePermit,
 }
@@ -192,6 +196,8 @@ impl Pooled {
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>,
     ) -> Result<T, DbError> {
         let connection = self.connection.as_mut().ok_or(DbError::Thread)?;
+        let span = spans::query(kind, &self.asked_by);
+        let _within = span.enter();
         self.shared.stats.query(kind);
         let left = deadline.saturating_duration_since(Instant::now());
         // The wait for another writer's lock is not a step of the machine, so it has a limit of its own.
@@ -201,6 +207,9 @@ impl Pooled {
         connection.progress_handler(0, None::<fn() -> bool>)?;
         if matches!(result, Err(DbError::Interrupted)) {
             self.shared.stats.interrupted();
+        }
+        if let Err(error) = &result {
+            spans::failed(&span, error);
         }
         result
     }

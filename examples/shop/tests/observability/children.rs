@@ -1,7 +1,9 @@
 //! Processes that end with the test, whatever becomes of it.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -17,15 +19,19 @@ pub(crate) struct Process {
 impl Process {
     /// Starts a program, whose standard output is piped.
     pub(crate) fn start(program: &str, args: &[String]) -> Self {
+        Self::start_told(program, args, &[], Path::new("/dev/null"))
+    }
+
+    /// The same with variables in its environment, and its complaints in a file.
+    pub(crate) fn start_told(program: &str, args: &[String], told: &[(&str, &str)], complaints: &Path) -> Self {
         let child = Command::new("timeout")
             .args(["--kill-after=30s", LIFETIME, program])
             .args(args)
             .env("HERDCACHE_FEED", "off")
-            // A metric a second, for tests that push.
-            .env("OTEL_METRIC_EXPORT_INTERVAL", "1000")
+            .envs(told.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(File::create(complaints).unwrap())
             .spawn()
             .unwrap_or_else(|error| panic!("timeout {program}: {error}"));
         Self { child }

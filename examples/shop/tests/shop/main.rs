@@ -6,6 +6,8 @@ mod account;
 mod answers;
 mod database;
 mod limits;
+#[cfg(feature = "otlp")]
+mod otlp;
 #[cfg(unix)]
 mod process;
 mod support;

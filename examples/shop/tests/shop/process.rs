@@ -117,3 +117,28 @@ fn load_says_what_is_wrong() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("--keys 1999") && said.contains("1995"), "{said}");
 }
+
+/// A destination that makes no sense is refused before anything starts, with what would be taken.
+#[cfg(feature = "otlp")]
+#[test]
+fn serve_says_what_a_destination_looks_like() {
+    let run = |args: &[&str], told: &[(&str, &str)]| {
+        let folder = TempDir::new().unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_shop"));
+        command.args(["serve", "--addr", "127.0.0.1:0", "--products", "500", "--db"]);
+        command.arg(folder.path().join("shop.db")).args(args).envs(told.iter().copied()).env("HERDCACHE_FEED", "off");
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, said) = run(&["--otlp", "127.0.0.1:4317"], &[]);
+    assert!(code == Some(2) && said.contains("grpc://HOST:PORT"), "{said}");
+    let (code, said) = run(&["--otlp", "https://otel:4318"], &[]);
+    assert!(code == Some(2) && said.contains("TLS is not built"), "{said}");
+    let (code, said) = run(&["--trace-share", "0.1"], &[]);
+    assert!(code == Some(2) && said.contains("--otlp"), "{said}");
+    let (code, said) = run(&["--otlp"], &[("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")]);
+    assert!(
+        code == Some(1) && said.contains("OTEL_EXPORTER_OTLP_PROTOCOL") && said.contains("http/protobuf"),
+        "{said}"
+    );
+}

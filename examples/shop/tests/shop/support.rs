@@ -44,16 +44,22 @@ pub(crate) struct Running {
 impl Running {
     /// Starts a small shop after `change` has changed its settings.
     pub(crate) async fn start(change: impl FnOnce(&mut Settings)) -> Self {
+        Self::start_seen(change, |_| {}).await.0
+    }
+
+    /// The same, looked at before it answers: `look` gets it and what it makes of it is given back.
+    pub(crate) async fn start_seen<T>(change: impl FnOnce(&mut Settings), look: impl FnOnce(&Shop) -> T) -> (Self, T) {
         let folder = TempDir::new().unwrap();
         let mut settings = small(&folder);
         change(&mut settings);
         let shop = Shop::bind(settings).await.unwrap();
+        let seen = look(&shop);
         let (addr, products, stats) = (shop.address().unwrap(), shop.products(), Box::new(shop.stats()));
         let (tell, told) = oneshot::channel();
         let task = tokio::spawn(shop.run(async {
             let _ = told.await;
         }));
-        Self { addr, products, stats, stop: tell, task, _folder: folder }
+        (Self { addr, products, stats, stop: tell, task, _folder: folder }, seen)
     }
 
     pub(crate) async fn get(&self, path: &str) -> Reply {

@@ -23,6 +23,7 @@ use crate::shared::link::Fault;
 use crate::shared::{Reading, SharedKey};
 use crate::store::Store;
 use crate::sync::runtime::Handle;
+use crate::trace::TraceStep;
 
 type Origin<K, V, E> = Arc<dyn AnyOrigin<K, V, E>>;
 
@@ -112,6 +113,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let Some(trip) = &first.trip else { return Ok(Vec::new()) };
         let deadline = self.pilots.iter().map(|pilot| pilot.flight.deadline).min().unwrap_or(0);
         let link = &trip.tiers.link;
+        let asking = self.pilots.iter().filter(|pilot| pilot.trip.as_ref().is_some_and(|trip| trip.is_clear()));
+        let _steps: Vec<_> = asking.map(|pilot| pilot.flight.trace.step(TraceStep::SharedRead)).collect();
         let readings = link.send(SharedOperation::Read, deadline, || link.tier.read_many(keys)).await?;
         // Readings that cannot be told apart are none.
         if readings.len() == keys.len() { Ok(readings) } else { Err(Fault::Refused) }
@@ -125,7 +128,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let pass = first.pass(clock::exact());
         let ticket = match pass {
             Pass::Now(ticket) => Ok(ticket),
-            Pass::Queue(place) => batch.call.let_through(place.wait(batch.call.deadline())).await,
+            Pass::Queue(place) => batch.queue(place).await,
             Pass::Refused(reason) => Err(reason),
             Pass::Held => return batch.end_early(&Failure::Contract { what: "a held flight came into a batch" }),
         };

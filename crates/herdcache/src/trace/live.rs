@@ -1,0 +1,22 @@
+//! The room where somebody may listen. Each file does one thing; [`log`] joins them for one flight.
+
+mod budget;
+mod choice;
+mod held;
+mod herd;
+mod lit;
+mod log;
+mod say;
+mod settings;
+mod tracer;
+mod wait;
+
+pub use choice::SampledBy;
+pub(crate) use held::{Current, Kept, together};
+pub use herd::{AlreadyTraced, HerdFlight, HerdSpan, HerdTracer, HerdWait, StepTimes, trace_herds};
+pub(crate) use log::Log;
+pub(crate) use say::{note, say};
+pub use settings::Traces;
+pub use tracer::TraceCounts;
+pub(crate) use tracer::Tracer;
+pub(crate) use wait::Waiting;

@@ -1,0 +1,368 @@
+//! What is traced of one flight, from its opening to its landing.
+//!
+//! A flight is promised a span before others can join it, and gets it right after, outside of the
+//! table's lock. Who joins in between owes his link: the span stays until he has made it. A
+//! flight that becomes a herd without having been chosen notes its steps, for a span with recorded times.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use herdfeed::FlightRole;
+
+use super::choice::SampledBy;
+use super::held::{Current, Kept, Stepping, Told};
+use super::herd::{self, HerdSpan, HerdWait, StepTimes};
+use super::lit::Lit;
+use super::tracer::Shared;
+use super::wait::Waiting;
+use crate::clock::{self, Moment};
+use crate::contained::contained;
+use crate::sync::plain::Mutex;
+use crate::sync::plain::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use crate::trace::facts::{Ended, Lighting, Opened, TraceStep};
+
+/// Steps of one herd that are noted.
+const NOTED: usize = 16;
+
+/// How far a flight has come, as far as tracing goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Not traced.
+    Dark,
+    /// Not traced, since the budget was used up: counted.
+    Refused,
+    /// To have a span.
+    Promised,
+    /// Has a span.
+    Lit,
+    /// To have a span with recorded times when it lands.
+    Herd,
+}
+
+const KINDS: [Kind; 5] = [Kind::Dark, Kind::Refused, Kind::Promised, Kind::Lit, Kind::Herd];
+
+/// What is traced of one flight.
+#[derive(Debug)]
+pub(crate) struct Log {
+    kind: AtomicU8,
+    /// When the origin call began and ended; 0 before.
+    origin: [AtomicU64; 2],
+    inner: Mutex<Option<Box<Inner>>>,
+}
+
+#[derive(Default)]
+struct Inner {
+    promise: Option<Promise>,
+    /// Once it was chosen.
+    shared: Option<Arc<Shared>>,
+    lit: Option<Arc<Lit>>,
+    herd: Herd,
+    /// Waits that got a span so far.
+    waits: u32,
+    /// Waiters whose link is not made yet.
+    owed: u32,
+    /// What it came to, once it has landed.
+    ended: Option<Ended>,
+    /// Steps of what may become a herd: when they began and ended.
+    steps: Vec<(TraceStep, Moment, Moment)>,
+}
+
+/// The span of a herd. Its end is not our code.
+#[derive(Default)]
+struct Herd(Option<Arc<dyn HerdSpan>>);
+
+impl Drop for Herd {
+    fn drop(&mut self) {
+        let span = self.0.take();
+        contained(|| drop(span));
+    }
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inner").field("waits", &self.waits).field("owed", &self.owed).finish_non_exhaustive()
+    }
+}
+
+/// A token that was taken for a flight. Dropped unused, it goes back.
+#[derive(Debug)]
+pub(super) struct Promise {
+    by: SampledBy,
+    shared: Arc<Shared>,
+    kept: bool,
+}
+
+impl Promise {
+    pub(super) fn new(by: SampledBy, shared: &Arc<Shared>) -> Self {
+        Self { by, shared: Arc::clone(shared), kept: false }
+    }
+
+    fn keep(mut self) {
+        self.kept = true;
+    }
+}
+
+impl Drop for Promise {
+    fn drop(&mut self) {
+        if !self.kept {
+            self.shared.budget.give_back();
+        }
+    }
+}
+
+impl Inner {
+    /// Whether one more wait of this flight may have a span.
+    fn claim_wait(&mut self) -> bool {
+        let Some(shared) = &self.shared else { return false };
+        let free = self.waits < shared.settings.waits;
+        self.waits += u32::from(free);
+        let count = if free { &shared.waits } else { &shared.waits_refused };
+        count.fetch_add(1, Relaxed);
+        free
+    }
+}
+
+impl Log {
+    fn of(kind: Kind, inner: Option<Box<Inner>>) -> Self {
+        let origin = [AtomicU64::new(0), AtomicU64::new(0)];
+        Self { kind: AtomicU8::new(kind as u8), origin, inner: Mutex::new(inner) }
+    }
+
+    pub(super) fn none() -> Self {
+        Self::of(Kind::Dark, None)
+    }
+
+    pub(super) fn refused() -> Self {
+        Self::of(Kind::Refused, None)
+    }
+
+    pub(super) fn promised(promise: Promise) -> Self {
+        let shared = Some(Arc::clone(&promise.shared));
+        Self::of(Kind::Promised, Some(Box::new(Inner { promise: Some(promise), shared, ..Inner::default() })))
+    }
+
+    #[inline]
+    fn kind(&self) -> Kind {
+        KINDS[usize::from(self.kind.load(Relaxed)) % KINDS.len()]
+    }
+
+    #[inline]
+    pub(crate) fn is_traced(&self) -> bool {
+        self.kind.load(Relaxed) >= Kind::Promised as u8
+    }
+
+    /// Its span, until it lands: what enters it later would move its end.
+    pub(super) fn lit(&self) -> Option<Arc<Lit>> {
+        if self.kind() != Kind::Lit {
+            return None;
+        }
+        let inner = self.inner.lock();
+        inner.as_ref().filter(|inner| inner.ended.is_none())?.lit.clone()
+    }
+
+    /// The flight is in the table: it gets the span that it was promised. Says if it has landed meanwhile.
+    #[inline]
+    pub(crate) fn light<'a>(&self, opened: impl FnOnce() -> Opened<'a>) -> Lighting {
+        if self.kind() == Kind::Promised { self.light_up(opened) } else { Lighting::Done }
+    }
+
+    #[cold]
+    fn light_up<'a>(&self, opened: impl FnOnce() -> Opened<'a>) -> Lighting {
+        let promise = self.inner.lock().as_mut().and_then(|inner| inner.promise.take());
+        let Some(promise) = promise else { return Lighting::Done };
+        let Some(lit) = Lit::new(opened, promise.by, &promise.shared) else {
+            self.kind.store(Kind::Dark as u8, Relaxed);
+            return Lighting::Done;
+        };
+        promise.keep();
+        let ended = {
+            let mut inner = self.inner.lock();
+            let Some(inner) = inner.as_mut() else { return Lighting::Done };
+            if inner.ended.is_none() || inner.owed > 0 {
+                inner.lit = Some(Arc::clone(&lit));
+                self.kind.store(Kind::Lit as u8, Relaxed);
+            }
+            inner.ended
+        };
+        let Some(ended) = ended else { return Lighting::Done };
+        lit.end(&ended);
+        Lighting::TooLate
+    }
+
+    /// Makes the flight's span current on this thread until the result is dropped.
+    #[inline]
+    pub(crate) fn enter(&self) -> Current {
+        Current(self.lit().filter(|lit| lit.enter()))
+    }
+
+    /// The origin is called from now on.
+    #[inline]
+    pub(crate) fn origin_begins(&self, now: Moment) {
+        self.origin[0].store(now, Relaxed);
+        if let Some(lit) = self.lit() {
+            lit.origin_begins();
+        }
+    }
+
+    /// The origin has answered.
+    #[inline]
+    pub(crate) fn origin_ends(&self, now: Moment) {
+        self.origin[1].store(now, Relaxed);
+        if let Some(lit) = self.lit() {
+            lit.origin_ends();
+        }
+    }
+
+    /// A step that lasts until the result is dropped.
+    pub(crate) fn step(&self, step: TraceStep) -> Stepping<'_> {
+        match self.kind() {
+            Kind::Lit => Stepping(Told::Span { _span: self.lit().and_then(|lit| lit.step(step)) }),
+            Kind::Dark | Kind::Refused | Kind::Herd if herd::is_any() => {
+                Stepping(Told::Noted { log: self, step, began: clock::exact() })
+            }
+            Kind::Dark | Kind::Refused | Kind::Promised | Kind::Herd => Stepping(Told::Nobody),
+        }
+    }
+
+    pub(super) fn note(&self, step: TraceStep, began: Moment) {
+        let now = clock::exact();
+        let mut inner = self.inner.lock();
+        let steps = &mut inner.get_or_insert_default().steps;
+        if steps.len() < NOTED {
+            steps.push((step, began, now));
+        }
+    }
+
+    /// Holds on to the flight's span beyond its landing, for what comes after it.
+    pub(crate) fn keep(&self) -> Kept {
+        Kept(self.lit())
+    }
+
+    /// It draws a herd: if it was not chosen before, it is now.
+    pub(super) fn crowded(&self, shared: &Arc<Shared>, now: Moment) {
+        let kind = self.kind();
+        let mut inner = self.inner.lock();
+        if !matches!(kind, Kind::Dark | Kind::Refused) || self.kind() != kind {
+            return;
+        }
+        let counted = &shared.flights_refused;
+        match (shared.budget.take(SampledBy::Herd, now), kind) {
+            (true, _) => {
+                if kind == Kind::Refused {
+                    counted.fetch_sub(1, Relaxed);
+                }
+                let promise = Promise::new(SampledBy::Herd, shared);
+                let inner = inner.get_or_insert_default();
+                (inner.promise, inner.shared) = (Some(promise), Some(Arc::clone(shared)));
+                self.kind.store(Kind::Herd as u8, Relaxed);
+            }
+            (false, Kind::Refused) => {}
+            (false, _) => {
+                counted.fetch_add(1, Relaxed);
+                self.kind.store(Kind::Refused as u8, Relaxed);
+            }
+        }
+    }
+
+    /// A caller waits for the flight from now on.
+    #[inline]
+    pub(crate) fn joined(&self, role: FlightRole) -> Waiting {
+        match self.kind() {
+            Kind::Dark | Kind::Refused | Kind::Herd => Waiting::untold(),
+            Kind::Promised | Kind::Lit => self.joined_lit(role),
+        }
+    }
+
+    #[cold]
+    fn joined_lit(&self, role: FlightRole) -> Waiting {
+        if !herd::wants_wait() {
+            return Waiting::untold();
+        }
+        let lit = {
+            let mut inner = self.inner.lock();
+            let Some(inner) = inner.as_mut() else { return Waiting::untold() };
+            // It joined just before the landing, and its span could only begin after it: nothing to wait for any more.
+            let is_over = inner.ended.is_some() && inner.lit.is_none();
+            if is_over || !inner.claim_wait() {
+                return Waiting::untold();
+            }
+            if inner.lit.is_none() {
+                inner.owed += 1;
+            }
+            inner.lit.clone()
+        };
+        Waiting::told(role, lit.as_deref())
+    }
+
+    /// A waiter that came early goes: his link is made now, if the span has come.
+    pub(super) fn settle(&self) -> Option<Arc<Lit>> {
+        let mut inner = self.inner.lock();
+        let inner = inner.as_mut()?;
+        inner.owed = inner.owed.saturating_sub(1);
+        if inner.owed == 0 && inner.ended.is_some() { inner.lit.take() } else { inner.lit.clone() }
+    }
+
+    /// A herd that had not been chosen before is about to wake its waiters: they will want to know its span.
+    pub(crate) fn herd_lands(&self, opened: &Opened<'_>, ended: &Ended, now: Moment) {
+        let (mut steps, promise) = {
+            let mut inner = self.inner.lock();
+            let Some(inner) = inner.as_mut() else { return };
+            let Some(promise) = inner.promise.take() else { return };
+            (std::mem::take(&mut inner.steps), promise)
+        };
+        let [began, over] = [&self.origin[0], &self.origin[1]].map(|moment| moment.load(Relaxed));
+        if began > 0 {
+            steps.push((TraceStep::Origin, began, if over > 0 { over } else { now }));
+        }
+        let steps: Vec<StepTimes> =
+            steps.iter().map(|(step, from, to)| StepTimes::new(*step, *from, *to, now)).collect();
+        let Some(span) = herd::begin(opened, ended, &steps) else { return };
+        promise.shared.flights.fetch_add(1, Relaxed);
+        promise.shared.open.fetch_add(1, Relaxed);
+        promise.keep();
+        if let Some(inner) = self.inner.lock().as_mut() {
+            inner.herd = Herd(Some(span));
+        }
+    }
+
+    /// Whether it is a herd that had not been chosen before.
+    pub(crate) fn is_herd(&self) -> bool {
+        self.kind() == Kind::Herd
+    }
+
+    /// The flight has landed and its waiters have been woken.
+    pub(crate) fn landed(&self, ended: Option<&Ended>) {
+        let Some(ended) = ended else { return };
+        let (lit, herd) = {
+            let mut inner = self.inner.lock();
+            let Some(inner) = inner.as_mut() else { return };
+            inner.ended = Some(*ended);
+            let lit = if inner.owed == 0 { inner.lit.take() } else { inner.lit.clone() };
+            (lit, inner.herd.0.clone().zip(inner.shared.clone()))
+        };
+        if let Some(lit) = lit {
+            lit.end(ended);
+        }
+        if let Some((herd, shared)) = herd {
+            contained(move || herd.landed());
+            shared.open.fetch_sub(1, Relaxed);
+        }
+    }
+
+    /// A caller has waited for a herd that had not been chosen before, until it landed.
+    pub(super) fn waited(&self, role: FlightRole, waited: Duration) {
+        if self.kind() != Kind::Herd || !herd::wants_wait() {
+            return;
+        }
+        let herd = {
+            let mut inner = self.inner.lock();
+            let Some(inner) = inner.as_mut() else { return };
+            let Some(herd) = inner.herd.0.clone() else { return };
+            if !inner.claim_wait() {
+                return;
+            }
+            herd
+        };
+        contained(move || herd.waited(&HerdWait::new(role, waited)));
+    }
+}

@@ -1,0 +1,73 @@
+//! The span of one caller's wait for a traced flight, in the caller's own trace.
+
+use std::time::Duration;
+
+use herdfeed::{ClosedSet, FlightRole};
+use tracing::{field::Empty, info_span};
+
+use super::lit::{Lit, Quiet};
+use super::log::Log;
+use crate::trace::facts::Left;
+
+/// A wait in progress. A pointer, since most waits are of flights that are not traced.
+pub(crate) struct Waiting(Option<Box<Wait>>);
+
+struct Wait {
+    span: Quiet,
+    link: Link,
+}
+
+/// Whether the wait's span has its link to that of the flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    Made,
+    /// The flight had been promised a span, and did not have it yet.
+    Owed,
+}
+
+impl Waiting {
+    pub(super) fn untold() -> Self {
+        Self(None)
+    }
+
+    /// Begins now, as a child of what is current here.
+    pub(super) fn told(role: FlightRole, lit: Option<&Lit>) -> Self {
+        let make = || {
+            let role = role.label();
+            info_span!(target: "herdcache", "herdcache.wait", herdcache.flight.role = role, herdcache.left_early = Empty)
+        };
+        let link = if lit.is_some() { Link::Made } else { Link::Owed };
+        let Some(span) = Quiet::of(make) else {
+            // Nobody wants it, but the promise is still to be settled.
+            return Self((link == Link::Owed).then(|| Box::new(Wait { span: Quiet::none(), link })));
+        };
+        if let Some(lit) = lit {
+            span.follows(lit);
+        }
+        Self(Some(Box::new(Wait { span, link })))
+    }
+
+    /// The wait is over.
+    #[inline]
+    pub(crate) fn ends(&mut self, log: &Log, (role, left): (FlightRole, Left), waited: Duration) {
+        match self.0.take() {
+            Some(wait) => wait.ends(log, left),
+            None if left == Left::Landed => log.waited(role, waited),
+            None => {}
+        }
+    }
+}
+
+impl Wait {
+    #[cold]
+    fn ends(&self, log: &Log, left: Left) {
+        if self.link == Link::Owed {
+            if let Some(lit) = log.settle() {
+                self.span.follows(&lit);
+            }
+        }
+        if left == Left::Early {
+            self.span.record("herdcache.left_early", true);
+        }
+    }
+}
