@@ -137,6 +137,7 @@ pub use shared::{
     Shared, SharedKey, SharedTier, TierError, Write, WriteFailure, Writing,
 };
 pub use spread::{Reach, Spread};
+pub use store::choice::LocalStore;
 pub use ttl::Ttl;
 pub use tuning::Tuning;
 pub use unwatched::WhenUnwatched;

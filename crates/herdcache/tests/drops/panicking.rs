@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use herdcache::herdfeed::RemovalCause;
-use herdcache::{Cache, Gate, KeyView, Ttl};
+use herdcache::{Cache, Gate, KeyView, LocalStore, Ttl};
 
 use crate::support::ms;
 
@@ -84,7 +84,9 @@ fn pages(name: &str) -> Pages {
         now();
         page.0.to_string()
     });
-    Cache::builder(name, Ttl::fresh_for(ms(60_000)), &Gate::new(8)).show_keys(view).capacity(100).build().unwrap()
+    // The store whose walks clone keys, and which frees by and by: the others let no code of ours in at these moments.
+    let builder = Cache::builder(name, Ttl::fresh_for(ms(60_000)), &Gate::new(8)).store(LocalStore::Moka);
+    builder.show_keys(view).capacity(100).build().unwrap()
 }
 
 /// Lets the store free what was removed: it does so by and by.
@@ -153,28 +155,19 @@ async fn w1_a_value_that_dies_in_a_snapshot_does_not_hurt_who_reads_it() {
     assert_dropped(&pages);
 }
 
-/// L1, S2: an entry that leaves is counted although its key's `Hash` panics where we ask for it.
-///
-/// The store hashes keys as well, and says nothing of an entry when that panics: such a panic comes out of it.
+/// L1, S2: an entry that leaves is counted without a word of its key: there is no `Hash` that could panic then.
 #[tokio::test(start_paused = true)]
-async fn l1_an_entry_whose_key_cannot_be_hashed_is_counted_as_it_leaves() {
+async fn l1_an_entry_that_leaves_is_counted_without_its_keys_hash() {
     let _alone = crate::alone().await;
-    let mut ours = 0;
-    for nth in 1.. {
-        let pages = pages("unhashed");
-        (0..101).for_each(|key| _ = pages.insert(Page(key), Rude(false)));
-        FUSE.set(nth);
-        // What is beyond the capacity leaves now.
-        let settled = catch_unwind(AssertUnwindSafe(|| drop(pages.snapshot())));
-        let blown = FUSE.take() == 0;
-        if settled.is_ok() {
-            let snapshot = pages.snapshot();
-            assert_eq!((snapshot.removals[RemovalCause::Evicted], snapshot.entries), (1, 100), "hash number {nth}");
-            ours += u32::from(blown);
-        }
-        if !blown {
-            break;
-        }
-    }
-    assert!(ours > 0, "no panic was ours");
+    let pages = pages("unhashed");
+    (0..101).for_each(|key| _ = pages.insert(Page(key), Rude(false)));
+    FUSE.set(1);
+    // What is beyond the capacity leaves now.
+    let settled = catch_unwind(AssertUnwindSafe(|| pages.snapshot()));
+    assert_eq!(FUSE.take(), 1, "no key was hashed");
+    let snapshot = settled.unwrap_or_else(|panic| resume_unwind(panic));
+    assert_eq!((snapshot.removals[RemovalCause::Evicted], snapshot.entries), (1, 100));
+    // The fuse burns: the next key that is hashed panics.
+    FUSE.set(1);
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(pages.peek(&Page(1))))).is_err());
 }
