@@ -52,7 +52,8 @@
 //! # Cargo features
 //!
 //! `feed` serves the live feed for the dashboard, `mount` within your own HTTP server; `test-util` makes the cache's
-//! clock follow tokio's pausable one; `lab` switches single measures at run time.
+//! clock follow tokio's pausable one; `lab` switches single measures at run time, and lets `HERDCACHE_STORE` choose the
+//! store of caches that choose none. `quick-cache` adds a faster [`LocalStore`].
 //! `axum` turns a [`GetError`] into a response (503 with `Retry-After`, 504, 502);
 //! `tower` makes a cache a `Service`, a service an origin, and adds a layer. Other
 //! frameworks map [`GetError::kind`] by hand.

@@ -6,7 +6,8 @@ use fastrand::Rng;
 
 use crate::support::Effort;
 use crate::support::caches::{
-    self, HERDCACHE, HERDCACHE_WITH, Load, MOKA_FOLDHASH, MOKA_FUTURE, MOKA_LRU, MOKA_SYNC, QUICK_CACHE,
+    self, HERDCACHE, HERDCACHE_QUICK, HERDCACHE_QUICK_WITH, HERDCACHE_WITH, Load, MOKA_FOLDHASH, MOKA_FUTURE, MOKA_LRU,
+    MOKA_SYNC, QUICK_CACHE,
 };
 use crate::support::traffic::{Zipf, keys};
 
@@ -40,18 +41,30 @@ impl Kind {
         }
     }
 
-    /// Who does it.
-    pub(crate) fn subjects(self) -> &'static [&'static str] {
-        match self {
-            Self::Hit if cfg!(feature = "feed") => {
-                &[HERDCACHE, WATCHED, HERDCACHE_WITH, MOKA_FUTURE, MOKA_SYNC, MOKA_FOLDHASH, QUICK_CACHE]
-            }
-            Self::Hit => &[HERDCACHE, HERDCACHE_WITH, MOKA_FUTURE, MOKA_SYNC, MOKA_FOLDHASH, QUICK_CACHE],
+    /// Who does it, as far as this build has them.
+    pub(crate) fn subjects(self) -> Vec<&'static str> {
+        let all: &[_] = match self {
+            Self::Hit => &[
+                HERDCACHE,
+                HERDCACHE_QUICK,
+                WATCHED,
+                HERDCACHE_WITH,
+                MOKA_FUTURE,
+                MOKA_SYNC,
+                MOKA_FOLDHASH,
+                QUICK_CACHE,
+            ],
             Self::ReadyMiss | Self::PendingMiss | Self::FullReadyMiss => {
-                &[HERDCACHE_WITH, MOKA_FUTURE, MOKA_FOLDHASH, QUICK_CACHE]
+                &[HERDCACHE_WITH, HERDCACHE_QUICK_WITH, MOKA_FUTURE, MOKA_FOLDHASH, QUICK_CACHE]
             }
-            Self::FullInsert => &[HERDCACHE, MOKA_SYNC, MOKA_LRU, QUICK_CACHE],
-        }
+            Self::FullInsert => &[HERDCACHE, HERDCACHE_QUICK, MOKA_SYNC, MOKA_LRU, QUICK_CACHE],
+        };
+        let built = |name: &str| match name {
+            WATCHED => cfg!(feature = "feed"),
+            HERDCACHE_QUICK | HERDCACHE_QUICK_WITH => cfg!(feature = "quick-cache"),
+            _ => true,
+        };
+        all.iter().copied().filter(|name| built(name)).collect()
     }
 
     /// How many operations are counted.
