@@ -70,15 +70,6 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     /// `Moka`: a hit costs about as much as moka's own. `Quick` (feature `quick-cache`): a fraction of that, and never an
     /// entry more than `capacity`; a key that becomes hot at a full cache is loaded twice where moka, which sees those
     /// who wait, loads it once.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use herdcache::{Cache, ConfigError, Gate, LocalStore, Ttl};
-    /// let users = Cache::<u64, String>::builder("users", Ttl::fresh_for(Duration::from_secs(60)), &Gate::new(8))
-    ///     .store(LocalStore::Moka)
-    ///     .build()?;
-    /// # Ok::<(), ConfigError>(())
-    /// ```
     pub fn store(mut self, store: LocalStore) -> Self {
         self.store = Some(store);
         self
@@ -312,7 +303,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     pub fn build(mut self) -> Result<Cache<K, V, E>, ConfigError> {
         let fresh_for = self.settings.ttl.fresh_for;
         self.settings.negative_ttl = self.negative_ttl.unwrap_or(self.settings.negative_ttl.min(fresh_for));
-        self.settings.store = self.chosen_store()?;
+        self.settings.store = choice::checked(self.store, &self.name)?;
         self.settings.check(&self.name)?;
         self.check_refresh()?;
         self.check_queue_timeout()?;
@@ -336,11 +327,6 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     /// As [`Builder::build`].
     pub fn build_over<O: Origin<K, V, Error = E>>(self, origin: O) -> Result<ReadThrough<K, V, E>, ConfigError> {
         Ok(ReadThrough::new(self.build()?, Arc::new(origin)))
-    }
-
-    fn chosen_store(&self) -> Result<LocalStore, ConfigError> {
-        let wrong = |problem| ConfigError::new(format!("cache {:?}", self.name), "store", problem);
-        self.store.map_or_else(|| choice::unchosen().map_err(wrong), Ok)
     }
 
     fn check_tiers(&self) -> Result<(), ConfigError> {
