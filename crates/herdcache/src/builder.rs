@@ -17,6 +17,7 @@ use crate::measures::{Measures, Policy};
 use crate::origin::Origin;
 use crate::registry;
 use crate::shared::{Leasing, Shared, Tiers};
+use crate::store::choice::{self, LocalStore};
 use crate::ttl::Ttl;
 use crate::unwatched::WhenUnwatched;
 
@@ -26,6 +27,7 @@ use crate::unwatched::WhenUnwatched;
 pub struct Builder<K, V, E> {
     name: String,
     pub(crate) settings: Settings,
+    store: Option<LocalStore>,
     negative_ttl: Option<Duration>,
     gate: Gate,
     view: KeyView<K>,
@@ -42,6 +44,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
         Self {
             name,
             settings: Settings::new(ttl),
+            store: None,
             negative_ttl: None,
             gate,
             view: KeyView::Hash,
@@ -59,6 +62,16 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     /// More: memory. Fewer: evictions, and misses because of them.
     pub fn capacity(mut self, entries: u64) -> Self {
         self.settings.capacity = entries;
+        self
+    }
+
+    /// Where entries are kept, and which of them make room. Default: [`LocalStore::Moka`].
+    ///
+    /// `Moka`: a hit costs about as much as moka's own. `Quick` (feature `quick-cache`): a fraction of that, and never an
+    /// entry more than `capacity`; a key that becomes hot at a full cache is loaded twice where moka, which sees those
+    /// who wait, loads it once.
+    pub fn store(mut self, store: LocalStore) -> Self {
+        self.store = Some(store);
         self
     }
 
@@ -290,6 +303,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     pub fn build(mut self) -> Result<Cache<K, V, E>, ConfigError> {
         let fresh_for = self.settings.ttl.fresh_for;
         self.settings.negative_ttl = self.negative_ttl.unwrap_or(self.settings.negative_ttl.min(fresh_for));
+        self.settings.store = choice::checked(self.store, &self.name)?;
         self.settings.check(&self.name)?;
         self.check_refresh()?;
         self.check_queue_timeout()?;

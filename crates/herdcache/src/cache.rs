@@ -295,7 +295,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     #[cfg(feature = "lab")]
     pub fn expire_all(&self) {
         let now = clock::coarse();
-        self.core.store.each(&mut |_, stored| stored.stamps().expire(now));
+        self.core.store.each(&mut |stored| stored.stamps().expire(now));
     }
 }
 
