@@ -52,7 +52,7 @@
 //! # Cargo features
 //!
 //! `feed` serves the live feed for the dashboard, `mount` within your own HTTP server; `test-util` makes the cache's
-//! clock follow tokio's pausable one; `lab` switches single measures at run time.
+//! clock follow tokio's pausable one, `testing` adds a scripted origin and checks of the account; `lab` switches single measures at run time.
 //! `axum` turns a [`GetError`] into a response (503 with `Retry-After`, 504, 502);
 //! `tower` makes a cache a `Service`, a service an origin, and adds a layer. Other
 //! frameworks map [`GetError::kind`] by hand.
@@ -107,6 +107,8 @@ mod spread;
 mod store;
 mod sync;
 mod tags;
+#[cfg(all(feature = "testing-any-clock", not(any(herd_loom, herd_shuttle))))]
+pub mod testing;
 #[cfg(feature = "tower")]
 pub mod tower;
 mod ttl;
