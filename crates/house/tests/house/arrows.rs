@@ -19,8 +19,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("herdcache-otel", &["herdcache", "herdfeed"]),
     ("herdlab", &["herdcache", "herdfeed", "herdcache-redis"]),
     ("herdtop", &["herdfeed", "herdcache", "herdlab"]),
+    ("surface", &[]),
     ("shop", &["herdcache", "herdfeed", "herdcache-redis", "herdcache-otel", "dashboards"]),
     ("dashboards", &["herdfeed", "herdcache-otel"]),
+    ("guide", &["herdcache"]),
     ("house", &["herdfeed"]),
 ];
 
