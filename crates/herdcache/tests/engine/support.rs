@@ -2,11 +2,11 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use herdcache::herdfeed::CacheSnapshot;
 pub(crate) use herdcache::testing::Calls;
+use herdcache::testing::{Reply, ScriptedOrigin};
 use herdcache::{Answer, Builder, Cache, Gate, Got, LoadContext, Outcome, ReadThrough, Ttl};
 use tokio::task::JoinHandle;
 
@@ -26,21 +26,11 @@ impl std::fmt::Display for DbError {
 pub(crate) type Users = ReadThrough<u64, String, DbError>;
 
 /// A cache over an origin that takes `latency` and gives `user {key}`.
-pub(crate) fn users(ttl: Ttl, latency: Duration) -> (Users, Arc<Calls>) {
-    let calls = Arc::new(Calls::default());
-    let counted = Arc::clone(&calls);
-    let cache = Cache::builder("users", ttl, &Gate::new(64))
-        .jitter(0.0)
-        .build_over(move |cx: LoadContext<u64, String>| {
-            let calls = Arc::clone(&counted);
-            async move {
-                let _call = calls.call();
-                tokio::time::sleep(latency).await;
-                Ok::<_, DbError>(format!("user {}", cx.key()))
-            }
-        })
-        .unwrap();
-    (cache, calls)
+pub(crate) fn users(ttl: Ttl, latency: Duration) -> (Users, Calls) {
+    let user = move |cx: &LoadContext<u64, String>| Reply::value(format!("user {}", cx.key())).after(latency);
+    let origin = ScriptedOrigin::new(user);
+    let calls = origin.calls().clone();
+    (Cache::builder("users", ttl, &Gate::new(64)).jitter(0.0).build_over(origin).unwrap(), calls)
 }
 
 /// L1, L6: everything that began has ended, and nothing is left behind. The gate may be another test's, too.
