@@ -145,12 +145,16 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     }
 
     /// The most flights at once, about 1 KiB each: 1 to 1,000,000. Default 10,000.
+    ///
+    /// Beyond it loads are refused as `flights_full`. More: memory in a flood of different keys. Fewer: refusals in it.
     pub fn max_flights(mut self, flights: usize) -> Self {
         self.settings.max_flights = flights;
         self
     }
 
     /// The most waiters of one flight, 16 bytes each beside their own tasks: 1 to 10,000,000. Default 100,000.
+    ///
+    /// Beyond it callers are refused as `waiters_full`, or get an older value. More: memory in a herd. Fewer: refusals in it.
     pub fn max_waiters(mut self, waiters: usize) -> Self {
         self.settings.max_waiters = waiters;
         self
@@ -234,6 +238,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     }
 
     /// How keys appear on screens, in events and in the feed. Default: as a hash.
+    ///
+    /// Readable: personal data on screens and in recordings. As a hash: keys that an operator cannot read.
     pub fn show_keys(mut self, view: KeyView<K>) -> Self {
         self.view = view;
         self
