@@ -66,9 +66,7 @@ impl Kind {
             Self::ReadyMiss | Self::PendingMiss => {
                 &[HERDCACHE_WITH, HEARD, HERDCACHE_QUICK_WITH, MOKA_FUTURE, MOKA_FOLDHASH, QUICK_CACHE]
             }
-            Self::FullReadyMiss => {
-                &[HERDCACHE_WITH, HERDCACHE_QUICK_WITH, MOKA_FUTURE, MOKA_FOLDHASH, QUICK_CACHE]
-            }
+            Self::FullReadyMiss => &[HERDCACHE_WITH, HERDCACHE_QUICK_WITH, MOKA_FUTURE, MOKA_FOLDHASH, QUICK_CACHE],
             Self::FullInsert => &[HERDCACHE, HERDCACHE_QUICK, MOKA_SYNC, MOKA_LRU, QUICK_CACHE],
             Self::Wait => &[HERDCACHE_WITH, HEARD],
         };
