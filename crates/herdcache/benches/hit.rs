@@ -1,4 +1,4 @@
-//! What a hit costs beside the peers, on one thread and on two (Q1, Q3, Q8).
+//! What a hit costs beside the peers, on one thread and on two (Q1, Q2, Q3, Q8).
 //!
 //! 24-byte keys, 256-byte values, Zipf 0.99 over 100,000 keys that are all present.
 //! Every lookup reads a byte of its value. Times are the threads' own time on a processor, for
@@ -14,12 +14,15 @@ use std::sync::Barrier;
 use fastrand::Rng;
 use serde_json::json;
 use support::Effort;
-use support::caches::{self, HERDCACHE, MOKA_FOLDHASH, MOKA_FUTURE, MOKA_SYNC, QUICK_CACHE, Subject};
+use support::caches::{self, HERDCACHE, HERDCACHE_QUICK, MOKA_FOLDHASH, MOKA_FUTURE, MOKA_SYNC, QUICK_CACHE, Subject};
 use support::report::Report;
 use support::rounds::{Contender, Stopwatch, Times, interleave};
 use support::traffic::{Zipf, keys};
 
+#[cfg(not(feature = "quick-cache"))]
 const NAMES: [&str; 5] = [HERDCACHE, MOKA_FUTURE, MOKA_SYNC, MOKA_FOLDHASH, QUICK_CACHE];
+#[cfg(feature = "quick-cache")]
+const NAMES: [&str; 6] = [HERDCACHE, MOKA_FUTURE, MOKA_SYNC, MOKA_FOLDHASH, QUICK_CACHE, HERDCACHE_QUICK];
 
 /// What all subjects are asked.
 struct Reads {
@@ -41,6 +44,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         for name in &NAMES[1..] {
             report.ratio(format!("{HERDCACHE} / {name}, {threads} threads"), times.ratio(HERDCACHE, name));
+        }
+        if NAMES.contains(&HERDCACHE_QUICK) {
+            let name = format!("{HERDCACHE_QUICK} / {QUICK_CACHE}, {threads} threads");
+            report.ratio(name, times.ratio(HERDCACHE_QUICK, QUICK_CACHE));
         }
     }
     let [ours, store] = [0, 3].map(|at| allocations(&*subjects[at], &reads));
@@ -132,7 +139,7 @@ fn allocations(subject: &dyn Subject, reads: &Reads) -> Allocations {
 
 /// Q8: what a second thread adds when both read one key.
 fn hot_key(subjects: &[Box<dyn Subject>], reads: &Reads, rounds: usize, report: &mut Report) {
-    for at in [0, 3, 4] {
+    for at in [0].into_iter().chain(3..NAMES.len()) {
         let subject = &*subjects[at];
         let mut pair = [1, 2].map(|threads| {
             let name = if threads == 1 { "one" } else { "two" };

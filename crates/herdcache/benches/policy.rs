@@ -1,7 +1,10 @@
-//! Evidence for the policy of the local store: moka with `TinyLFU`, moka with LRU, and `quick_cache`.
+//! Evidence for the local stores and their policies: moka with `TinyLFU`, moka with LRU, and `quick_cache`, bare and as
+//! herdcache uses them (the last with the feature `quick-cache`, LRU with `lab`).
 //!
 //! How often a newly hot key is loaded at a full cache until it stays, the hit
-//! ratio of Zipf 0.99 over a million keys, and what an insert costs.
+//! ratio of Zipf 0.99 over a million keys, and what an insert costs. With
+//! `-- --trace FILE [--entries N,N,…]` only the hit ratios of that file: numbers of objects in the order in
+//! which they were asked for, each 32 bits, the highest byte first.
 
 #[path = "policy/stores.rs"]
 mod stores;
@@ -12,7 +15,7 @@ use std::error::Error;
 
 use fastrand::Rng;
 use serde_json::{Map, Value, json};
-use stores::{NAMES, store};
+use stores::{names, store};
 use support::Effort;
 use support::report::Report;
 use support::rounds::{Contender, Stopwatch, interleave};
@@ -26,12 +29,52 @@ const NEW_KEY: u64 = u64::MAX;
 fn main() -> Result<(), Box<dyn Error>> {
     let effort = Effort::from_arguments();
     let mut report = Report::new("policy", effort);
+    if let Some(file) = argument("--trace") {
+        report.result(format!("hit ratio of {file}"), trace(&file)?);
+        report.print()?;
+        return Ok(());
+    }
     report.result("loads until a newly hot key stays, nobody joins a load", new_hot_key(effort, 0)?);
     report.result("loads until a newly hot key stays, 8 requests join each load", new_hot_key(effort, 8)?);
     report.result("hit ratio of Zipf 0.99 over 1,000,000 keys", hit_ratios(effort)?);
     report.result("ns per insert of a new key at a full cache", inserts(effort)?);
     report.print()?;
     Ok(())
+}
+
+/// What follows an option on the command line.
+fn argument(option: &str) -> Option<String> {
+    std::env::args().skip_while(|argument| argument != option).nth(1)
+}
+
+/// Hits ÷ reads of a recorded sequence, from an empty store on.
+fn trace(file: &str) -> Result<Value, Box<dyn Error>> {
+    let bytes = std::fs::read(file).map_err(|error| format!("{file}: {error}"))?;
+    if bytes.is_empty() || bytes.len() % 4 != 0 {
+        return Err(format!("{file} holds {} bytes, which are no 32-bit numbers", bytes.len()).into());
+    }
+    let reads: Vec<u64> = bytes
+        .chunks_exact(4)
+        .map(|object| object.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+        .collect();
+    let entries = argument("--entries").unwrap_or_else(|| "300,1500,6000".to_owned());
+    let mut results = Map::new();
+    for capacity in entries.split(',') {
+        let capacity: usize = capacity.parse().map_err(|error| format!("--entries {capacity:?}: {error}"))?;
+        let mut row = Map::new();
+        for name in names() {
+            let store = store(name, capacity)?;
+            let loads: u64 = reads.iter().map(|key| store.read(*key).loads()).sum();
+            row.insert(name.to_owned(), ratio(loads, reads.len() as f64));
+        }
+        results.insert(format!("{capacity} entries"), row.into());
+    }
+    Ok(json!({ "reads": reads.len(), "hit_ratio": results }))
+}
+
+/// Hits ÷ reads to four places.
+fn ratio(loads: u64, reads: f64) -> Value {
+    json!(((1.0 - loads as f64 / reads) * 10_000.0).round() / 10_000.0)
 }
 
 /// A key nobody asked for before takes a twentieth of all reads: how often it is loaded until it stays.
@@ -41,7 +84,7 @@ fn new_hot_key(effort: Effort, joined: usize) -> Result<Value, Box<dyn Error>> {
     let trials = effort.of(20, 200);
     let zipf = Zipf::new(100_000, 0.99);
     let mut results = Map::new();
-    for name in NAMES {
+    for name in names() {
         let mut loads = Vec::new();
         for trial in 0..trials {
             loads.push(one_trial(name, &zipf, joined, &mut Rng::with_seed(trial))?);
@@ -85,15 +128,14 @@ fn hit_ratios(effort: Effort) -> Result<Value, Box<dyn Error>> {
     let mut results = Map::new();
     for capacity in [1_000, 10_000, 100_000] {
         let mut row = Map::new();
-        for name in NAMES {
+        for name in names() {
             let store = store(name, capacity)?;
             let mut rng = Rng::with_seed(capacity as u64);
             for _ in 0..reads {
                 store.read(zipf.draw(&mut rng) as u64);
             }
             let loads: u64 = (0..reads).map(|_| store.read(zipf.draw(&mut rng) as u64).loads()).sum();
-            let ratio = 1.0 - loads as f64 / f64::from(reads);
-            row.insert(name.to_owned(), json!((ratio * 10_000.0).round() / 10_000.0));
+            row.insert(name.to_owned(), ratio(loads, f64::from(reads)));
         }
         results.insert(format!("{capacity} entries"), row.into());
     }
@@ -104,7 +146,7 @@ fn hit_ratios(effort: Effort) -> Result<Value, Box<dyn Error>> {
 fn inserts(effort: Effort) -> Result<Value, Box<dyn Error>> {
     let (batch, rounds) = effort.of((5_000_usize, 5), (50_000, 21));
     let mut contenders = Vec::new();
-    for name in NAMES {
+    for name in names() {
         let store = store(name, CAPACITY)?;
         let mut next = 0;
         contenders.push(Contender::new(name, move || {

@@ -45,7 +45,8 @@ impl<V: Send + Sync + 'static> Answer<V> {
         answer.outcome
     }
 
-    /// How old the value was when it was answered, counted from the arrival of the origin's answer.
+    /// How old the value was when it was answered, counted from the arrival of the origin's answer, or from the
+    /// [age at the source](crate::Loaded::source_age) that the loader told. On Linux a hit may say up to 4 ms less.
     pub fn age(answer: &Self) -> Duration {
         Duration::from_nanos(answer.at.saturating_sub(answer.entry.stamps.born))
     }

@@ -17,6 +17,7 @@ use crate::measures::{Measures, Policy};
 use crate::origin::Origin;
 use crate::registry;
 use crate::shared::{Leasing, Shared, Tiers};
+use crate::store::choice::{self, LocalStore};
 use crate::ttl::Ttl;
 use crate::unwatched::WhenUnwatched;
 
@@ -26,6 +27,7 @@ use crate::unwatched::WhenUnwatched;
 pub struct Builder<K, V, E> {
     name: String,
     pub(crate) settings: Settings,
+    store: Option<LocalStore>,
     negative_ttl: Option<Duration>,
     gate: Gate,
     view: KeyView<K>,
@@ -42,6 +44,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
         Self {
             name,
             settings: Settings::new(ttl),
+            store: None,
             negative_ttl: None,
             gate,
             view: KeyView::Hash,
@@ -59,6 +62,16 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     /// More: memory. Fewer: evictions, and misses because of them.
     pub fn capacity(mut self, entries: u64) -> Self {
         self.settings.capacity = entries;
+        self
+    }
+
+    /// Where entries are kept, and which of them make room. Default: [`LocalStore::Moka`].
+    ///
+    /// `Moka`: a hit costs about as much as moka's own. `Quick` (feature `quick-cache`): a fraction of that, and never an
+    /// entry more than `capacity`; a key that becomes hot at a full cache is loaded twice where moka, which sees those
+    /// who wait, loads it once.
+    pub fn store(mut self, store: LocalStore) -> Self {
+        self.store = Some(store);
         self
     }
 
@@ -132,12 +145,16 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     }
 
     /// The most flights at once, about 1 KiB each: 1 to 1,000,000. Default 10,000.
+    ///
+    /// Beyond it loads are refused as `flights_full`. More: memory in a flood of different keys. Fewer: refusals in it.
     pub fn max_flights(mut self, flights: usize) -> Self {
         self.settings.max_flights = flights;
         self
     }
 
     /// The most waiters of one flight, 16 bytes each beside their own tasks: 1 to 10,000,000. Default 100,000.
+    ///
+    /// Beyond it callers are refused as `waiters_full`, or get an older value. More: memory in a herd. Fewer: refusals in it.
     pub fn max_waiters(mut self, waiters: usize) -> Self {
         self.settings.max_waiters = waiters;
         self
@@ -221,6 +238,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     }
 
     /// How keys appear on screens, in events and in the feed. Default: as a hash.
+    ///
+    /// Readable: personal data on screens and in recordings. As a hash: keys that an operator cannot read.
     pub fn show_keys(mut self, view: KeyView<K>) -> Self {
         self.view = view;
         self
@@ -290,6 +309,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     pub fn build(mut self) -> Result<Cache<K, V, E>, ConfigError> {
         let fresh_for = self.settings.ttl.fresh_for;
         self.settings.negative_ttl = self.negative_ttl.unwrap_or(self.settings.negative_ttl.min(fresh_for));
+        self.settings.store = choice::checked(self.store, &self.name)?;
         self.settings.check(&self.name)?;
         self.check_refresh()?;
         self.check_queue_timeout()?;

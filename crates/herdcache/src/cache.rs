@@ -1,8 +1,9 @@
-//! The handles: [`Cache`], whose callers bring the loader, and [`ReadThrough`], which has its own.
+//! [`Cache`], the handle whose callers bring the loader; `read_through` has the one that brings its own.
 
 mod get;
 mod loader;
 mod many;
+mod read_through;
 #[cfg(all(feature = "tracing", not(any(herd_loom, herd_shuttle))))]
 mod traced;
 mod wait;
@@ -12,18 +13,16 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::future::Future;
 use std::hash::Hash;
-use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use herdfeed::{CacheSnapshot, FlightTrigger, Outcome};
+use herdfeed::{CacheSnapshot, Outcome};
 
 use crate::answer::Answer;
 use crate::builder::Builder;
 use crate::clock;
 use crate::config::ConfigError;
 use crate::core::Core;
-use crate::core::refresh::Refreshing;
 use crate::entry::Stored;
 use crate::error::{BoxError, Got};
 use crate::events::Events;
@@ -31,11 +30,12 @@ use crate::freshness::Freshness;
 use crate::gate::Gate;
 use crate::key::Key;
 use crate::loaded::Loaded;
-use crate::origin::{AnyOrigin, LoadContext};
+use crate::origin::LoadContext;
 use crate::spread::Spread;
 use crate::ttl::Ttl;
 use crate::tuning::Tuning;
 use get::Get;
+pub use read_through::ReadThrough;
 
 /// A cache whose callers bring the loader. Cloning gives another handle of the same cache.
 ///
@@ -110,13 +110,31 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     ///
     /// A caller that waits longer gets `WaitTimeout`; the load goes on and fills the
     /// cache. Longer: slower answers. Shorter: more `timed_out`. Default: no limit
-    /// but the flight's deadline.
+    /// but the flight's deadline. 0 gives up at once, unless the answer is ready.
+    ///
+    /// ```
+    /// # use std::{convert::Infallible, time::Duration};
+    /// # use herdcache::{Cache, Gate, GetError, LoadContext, Ttl};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let slow = |_: LoadContext<u64, u64>| async {
+    ///     tokio::time::sleep(Duration::from_millis(40)).await;
+    ///     Ok::<_, Infallible>(1)
+    /// };
+    /// let users = Cache::builder("users", Ttl::fresh_for(Duration::from_secs(60)), &Gate::new(8)).build_over(slow)?;
+    /// let impatient = users.with_wait_timeout(Duration::from_millis(5));
+    /// assert!(matches!(impatient.get(&7).await, Err(GetError::WaitTimeout { .. })));
+    /// assert_eq!(users.get(&7).await?.as_deref(), Some(&1)); // joins the load that went on
+    /// assert_eq!(users.snapshot().origin_calls, 1);
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn with_wait_timeout(&self, limit: Duration) -> Self {
         Self { core: Arc::clone(&self.core), wait: Some(limit) }
     }
 
     /// The value under `key` if it is fresh or stale. Loads nothing, waits for nothing, counts nothing.
+    ///
+    /// `None` also for what is known to be absent, and for a value in reserve. Looks at this process's tier only.
     pub fn peek<Q>(&self, key: &Q) -> Option<Answer<V>>
     where
         K: Borrow<Q>,
@@ -138,6 +156,29 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     /// Takes effect in this process at the call; awaiting the result tells how far it got. A [version](Loaded::version)
     /// that comes too late changes nothing, and neither does [`Loaded::not_modified`]; a value that cannot be stored
     /// (too old, not to be stored, too many tags) still ends what was there before.
+    ///
+    /// Beside [`invalidate`](Self::invalidate) and [`mark_stale`](Self::mark_stale):
+    ///
+    /// ```
+    /// # use std::{convert::Infallible, time::Duration};
+    /// # use herdcache::{Answer, Cache, Gate, Loaded, Outcome, Reach, Ttl};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let ttl = Ttl::fresh_for(Duration::from_secs(60)).stale_for(Duration::from_secs(60));
+    /// let stock = Cache::<u64, u64, Infallible>::builder("stock", ttl, &Gate::new(8)).build()?;
+    /// let reach = stock.insert(7, Loaded::value(10).version(2)).await; // acts at the call; awaiting tells how far
+    /// assert_eq!(reach, Reach::Process);
+    /// stock.insert(7, Loaded::value(11).version(1)); // comes too late
+    /// assert_eq!(stock.peek(&7).as_deref(), Some(&10));
+    ///
+    /// stock.mark_stale(&7); // answered once more, while a refresh brings the new value
+    /// let answer = stock.get_with(&7, |_| async { Ok(Loaded::value(9).version(3)) }).await?.expect("present");
+    /// assert_eq!((*answer, Answer::outcome(&answer)), (10, Outcome::Stale));
+    ///
+    /// stock.invalidate(&7); // the next reader waits for a load
+    /// let answer = stock.get_with(&7, |_| async { Ok(8) }).await?.expect("present");
+    /// assert_eq!((*answer, Answer::outcome(&answer)), (8, Outcome::Loaded));
+    /// # Ok(()) }
+    /// ```
     pub fn insert(&self, key: K, value: impl Into<Loaded<V>>) -> Spread {
         let ticket = self.core.ticket();
         self.core.insert(key, value.into(), ticket.as_ref());
@@ -240,17 +281,36 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
         self.core.tune(tuning)
     }
 
-    /// The account now: exact totals since the cache was built.
+    /// The account now: exact totals since the cache was built, durations in microseconds (`_us`).
     ///
     /// At any moment, also while other threads ask, the requests that have begun are those under one outcome and those
     /// that are `active`, and the origin calls are those under one result and those that are `origin_active`. Other
     /// figures are read one after another, so that two of them can differ by what happened between; at rest they agree
     /// to the unit.
+    ///
+    /// Does the store's pending maintenance first, and reads every flight: for a screen or a scrape, not for each request.
+    ///
+    /// ```
+    /// # use std::{convert::Infallible, time::Duration};
+    /// # use herdcache::{Cache, Gate, Outcome, Ttl};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let ttl = Ttl::fresh_for(Duration::from_secs(60));
+    /// let users = Cache::<u64, u64, Infallible>::builder("users", ttl, &Gate::new(8)).build()?;
+    /// for _ in 0..3 {
+    ///     users.get_with(&7, |_| async { Ok(1) }).await?;
+    /// }
+    /// let account = users.snapshot();
+    /// assert_eq!((account.outcomes[Outcome::Loaded], account.outcomes[Outcome::Hit]), (1, 2));
+    /// assert_eq!(account.begun, account.outcomes.total() + account.active);
+    /// # Ok(()) }
+    /// ```
     pub fn snapshot(&self) -> CacheSnapshot {
         self.core.snapshot()
     }
 
-    /// What happens from now on, for a reader of its own.
+    /// What happens from now on, for a reader of its own, which asks when it pleases.
+    ///
+    /// The process keeps its newest 4,096 events; what a slow reader has missed, it is told by [`Events::missed`].
     pub fn events(&self) -> Events {
         Events::new(self.core.name.clone())
     }
@@ -300,7 +360,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     #[cfg(feature = "lab")]
     pub fn expire_all(&self) {
         let now = clock::coarse();
-        self.core.store.each(&mut |_, stored| stored.stamps().expire(now));
+        self.core.store.each(&mut |stored| stored.stamps().expire(now));
     }
 }
 
@@ -313,73 +373,5 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Clone for Cache
 impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> fmt::Debug for Cache<K, V, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cache").field("name", &self.core.name).field("wait", &self.wait).finish_non_exhaustive()
-    }
-}
-
-/// A cache with its origin. Derefs to [`Cache`]: the same entries, the same flights.
-pub struct ReadThrough<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static = BoxError> {
-    cache: Cache<K, V, E>,
-    origin: Arc<dyn AnyOrigin<K, V, E>>,
-}
-
-impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> ReadThrough<K, V, E> {
-    pub(crate) fn new(cache: Cache<K, V, E>, origin: Arc<dyn AnyOrigin<K, V, E>>) -> Self {
-        Self { cache, origin }
-    }
-
-    /// The value under `key`, loaded from the origin if need be.
-    ///
-    /// # Errors
-    /// As [`Cache::get_with`].
-    ///
-    /// # Cancel safety
-    /// As [`Cache::get_with`].
-    pub fn get<'a, Q>(&'a self, key: &'a Q) -> impl Future<Output = Got<V, E>> + use<'a, K, V, E, Q>
-    where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
-    {
-        let origin = &self.origin;
-        Get::new(&self.cache.core, self.cache.wait, key, move |cx| Arc::clone(origin).start(cx))
-    }
-
-    /// Loads what is under `key` anew in the background, present or not: for a central refresher, or after a change.
-    ///
-    /// Never waits: a permit of the gate's refresh share is taken now or the refresh is skipped, as the result says.
-    /// Readers get what is there meanwhile; a failed refresh leaves it as it was.
-    pub fn refresh<Q>(&self, key: &Q) -> Refreshing
-    where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ToOwned<Owned = K> + ?Sized,
-    {
-        let core = &self.cache.core;
-        let (stored, policy) = (core.store.get(key), core.measures.read());
-        let start = |cx| Arc::clone(&self.origin).start(cx);
-        core.refresh(key, stored.as_ref(), FlightTrigger::Forced, policy, start)
-    }
-
-    /// This cache through a handle whose callers wait at most `limit`. See [`Cache::with_wait_timeout`].
-    #[must_use]
-    pub fn with_wait_timeout(&self, limit: Duration) -> Self {
-        Self { cache: self.cache.with_wait_timeout(limit), origin: Arc::clone(&self.origin) }
-    }
-}
-
-impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Deref for ReadThrough<K, V, E> {
-    type Target = Cache<K, V, E>;
-    fn deref(&self) -> &Cache<K, V, E> {
-        &self.cache
-    }
-}
-
-impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Clone for ReadThrough<K, V, E> {
-    fn clone(&self) -> Self {
-        Self { cache: self.cache.clone(), origin: Arc::clone(&self.origin) }
-    }
-}
-
-impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> fmt::Debug for ReadThrough<K, V, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.cache.fmt(f)
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::clock::nanos;
+use crate::store::choice::LocalStore;
 use crate::trace::Traces;
 use crate::ttl::Ttl;
 use crate::unwatched::WhenUnwatched;
@@ -40,6 +41,7 @@ impl std::error::Error for ConfigError {}
 pub(crate) struct Settings {
     pub(crate) ttl: Ttl,
     pub(crate) capacity: u64,
+    pub(crate) store: LocalStore,
     pub(crate) jitter: f64,
     pub(crate) early_refresh: f64,
     pub(crate) soft_timeout: Option<Duration>,
@@ -70,6 +72,7 @@ impl Settings {
         Self {
             ttl,
             capacity: 10_000,
+            store: LocalStore::default(),
             jitter: 0.10,
             early_refresh: 0.0,
             soft_timeout: None,

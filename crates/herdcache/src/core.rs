@@ -57,7 +57,7 @@ use crate::local::{Local, Room};
 use crate::measures::{Measures, Policy};
 use crate::registry;
 use crate::shared::Tiers;
-use crate::store::{Leavings, Store};
+use crate::store::{Leavings, Store, StoreOf};
 use crate::sync::Notify;
 use crate::sync::atomic::AtomicBool;
 use crate::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -72,15 +72,8 @@ use samples::Samples;
 /// A cache's shared tier, whose outbox writes what is stored here.
 pub(crate) type SharedOf<V> = Tiers<V, Stored<V>>;
 
-/// The store that caches use.
-#[cfg(not(any(herd_loom, herd_shuttle)))]
-pub(crate) type LocalStore<K, V> = crate::store::moka::MokaStore<K, V>;
-/// The store that caches use where a model checker decides what runs next.
-#[cfg(any(herd_loom, herd_shuttle))]
-pub(crate) type LocalStore<K, V> = crate::store::model::ModelStore<K, V>;
-
 /// One cache.
-pub(crate) struct Core<K: 'static, V: Send + Sync + 'static, E, S = LocalStore<K, V>> {
+pub(crate) struct Core<K: 'static, V: Send + Sync + 'static, E, S = StoreOf<K, V>> {
     pub(crate) name: String,
     /// Tells it from others of its name.
     built: u64,
@@ -132,11 +125,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let now = clock::exact();
         let windows = Windows { base: settings.cooling_base, cap: settings.cooling_cap };
         Self {
-            store: Local::new(
-                Room::new(settings.capacity, settings.negative_share, settings.steady),
-                hasher.clone(),
-                Arc::clone(&leavings),
-            ),
+            store: Local::new(Room::new(&settings), hasher.clone(), Arc::clone(&leavings)),
             table: Table::new(settings.max_flights, windows),
             herds: Herds::new(now),
             hot: HotKeys::new(now),

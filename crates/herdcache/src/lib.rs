@@ -52,7 +52,9 @@
 //! # Cargo features
 //!
 //! `feed` serves the live feed for the dashboard, `mount` within your own HTTP server; `test-util` makes the cache's
-//! clock follow tokio's pausable one; `lab` switches single measures at run time.
+//! clock follow tokio's pausable one, `testing` adds a scripted origin and checks of the account; `lab` switches single
+//! measures at run time, and lets `HERDCACHE_STORE` choose the store of caches that choose none. `quick-cache` adds a
+//! faster [`LocalStore`].
 //! `axum` turns a [`GetError`] into a response (503 with `Retry-After`, 504, 502);
 //! `tracing` gives spans of hot flights and of the waits for them, and lines for logs: see `Builder::traces` and
 //! `docs/reference/traces.md`. `tower` makes a cache a `Service`, a service an origin, and adds a layer. Other
@@ -108,6 +110,8 @@ mod spread;
 mod store;
 mod sync;
 mod tags;
+#[cfg(all(feature = "testing-any-clock", not(any(herd_loom, herd_shuttle))))]
+pub mod testing;
 #[cfg(feature = "tower")]
 pub mod tower;
 mod trace;
@@ -139,6 +143,7 @@ pub use shared::{
     Shared, SharedKey, SharedTier, TierError, Write, WriteFailure, Writing,
 };
 pub use spread::{Reach, Spread};
+pub use store::choice::LocalStore;
 #[cfg(all(feature = "tracing", not(any(herd_loom, herd_shuttle))))]
 pub use trace::{
     AlreadyTraced, HerdFlight, HerdSpan, HerdTracer, HerdWait, SampledBy, StepTimes, TraceCounts, TraceStep, Traces,

@@ -9,8 +9,11 @@ use std::borrow::Borrow;
 use std::hash::Hash;
 use std::sync::Arc;
 
+use crate::config::Settings;
 use crate::entry::Stored;
-use crate::store::{Leavings, Store};
+use crate::kept::Kept;
+use crate::store::choice::LocalStore;
+use crate::store::{Leavings, Plan, Store};
 use crate::sync::OnceLock;
 use crate::sync::RandomState;
 
@@ -28,15 +31,24 @@ pub(crate) struct Local<K: 'static, S> {
 pub(crate) struct Room {
     pub(crate) values: u64,
     pub(crate) negatives: u64,
+    /// In which store.
+    pub(crate) store: LocalStore,
     /// Whether maintenance goes with each write instead of by the machine's time.
     pub(crate) steady: bool,
 }
 
 impl Room {
-    /// `share` of `capacity` for negatives, on top of it.
+    /// The negatives' share is on top of the capacity.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "both factors are within their ranges")]
-    pub(crate) fn new(capacity: u64, share: f64, steady: bool) -> Self {
-        Self { values: capacity, negatives: ((capacity as f64 * share) as u64).max(1), steady }
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let (values, share) = (settings.capacity, settings.negative_share);
+        let negatives = ((values as f64 * share) as u64).max(1);
+        Self { values, negatives, store: settings.store, steady: settings.steady }
+    }
+
+    /// A store with so much of it.
+    fn plan(self, capacity: u64) -> Plan {
+        Plan { store: self.store, capacity, steady: self.steady }
     }
 }
 
@@ -45,7 +57,7 @@ impl<K: Hash + Eq + 'static, S> Local<K, S> {
     where
         S: Store<K, V>,
     {
-        let values = S::new(room.values, hasher.clone(), Arc::clone(&leavings));
+        let values = S::new(room.plan(room.values), hasher.clone(), Arc::clone(&leavings));
         Self { values, negatives: OnceLock::new(), room, hasher, leavings }
     }
 
@@ -82,7 +94,8 @@ impl<K: Hash + Eq + 'static, S> Local<K, S> {
             }
             Stored::Absent(_) => {
                 supersede(&self.values, &key);
-                let open = || S::new(self.room.negatives, self.hasher.clone(), Arc::clone(&self.leavings));
+                let open =
+                    || S::new(self.room.plan(self.room.negatives), self.hasher.clone(), Arc::clone(&self.leavings));
                 self.negatives.get_or_init(open).put(key, stored);
             }
         }
@@ -129,13 +142,25 @@ impl<K: Hash + Eq + 'static, S> Local<K, S> {
     }
 
     /// Shows every entry.
-    pub(crate) fn each<V: Send + Sync + 'static>(&self, visit: &mut dyn FnMut(&K, &Stored<V>))
+    #[cfg(feature = "lab")]
+    pub(crate) fn each<V: Send + Sync + 'static>(&self, visit: &mut dyn FnMut(&Stored<V>))
     where
         S: Store<K, V>,
     {
         self.values.each(visit);
         if let Some(negatives) = self.negatives.get() {
             negatives.each(visit);
+        }
+    }
+
+    /// Gives every key to who is about to forget them: see [`Store::forget_each`].
+    pub(crate) fn forget_each<V: Send + Sync + 'static>(&self, visit: &mut dyn FnMut(Kept<K>))
+    where
+        S: Store<K, V>,
+    {
+        self.values.forget_each(visit);
+        if let Some(negatives) = self.negatives.get() {
+            negatives.forget_each(visit);
         }
     }
 }

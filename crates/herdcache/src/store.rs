@@ -1,18 +1,22 @@
 //! The local store: bounds memory, knows nothing of freshness or flights.
 //!
 //! Everything that the engine asks of a store is the [`Store`] trait; the engine
-//! is generic over it, and two stores implement it. A store tells each entry that
+//! is generic over it, and moka, quick_cache and whichever of them a cache was built
+//! with implement it. A store tells each entry that
 //! leaves exactly once, with a word on whether room or a writer asked for it.
 
+#[cfg(all(feature = "quick-cache", not(any(herd_loom, herd_shuttle))))]
+mod any;
+pub(crate) mod choice;
 #[cfg(any(herd_loom, herd_shuttle))]
-pub(crate) mod model;
+mod model;
 #[cfg(not(any(herd_loom, herd_shuttle)))]
-pub(crate) mod moka;
-#[cfg(test)]
+mod moka;
+#[cfg(all(feature = "quick-cache", not(any(herd_loom, herd_shuttle))))]
+mod quick;
 #[cfg(not(any(herd_loom, herd_shuttle)))]
-pub(crate) mod quick;
-#[cfg(test)]
-#[cfg(not(any(herd_loom, herd_shuttle)))]
+mod row;
+#[cfg(all(test, not(any(herd_loom, herd_shuttle))))]
 mod tests;
 
 use std::borrow::Borrow;
@@ -26,20 +30,44 @@ use crate::clock;
 use crate::entry::Stored;
 use crate::freshness::Freshness;
 use crate::ghost::Ghosts;
+use crate::kept::Kept;
 use crate::sync::RandomState;
 use crate::sync::atomic::Ordering::Relaxed;
 use crate::tags::Tags;
 use crate::tuning::InForce;
+use choice::LocalStore;
+
+/// The store that caches use: moka, where nothing else is built.
+#[cfg(not(any(feature = "quick-cache", herd_loom, herd_shuttle)))]
+pub(crate) type StoreOf<K, V> = moka::MokaStore<K, V>;
+/// The store that caches use: whichever they were built with.
+#[cfg(all(feature = "quick-cache", not(any(herd_loom, herd_shuttle))))]
+pub(crate) type StoreOf<K, V> = any::AnyStore<K, V>;
+/// The store that caches use where a model checker decides what runs next.
+#[cfg(any(herd_loom, herd_shuttle))]
+pub(crate) type StoreOf<K, V> = model::ModelStore<K, V>;
+
+/// How a store is made.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    any(herd_loom, herd_shuttle, not(feature = "quick-cache")),
+    expect(dead_code, reason = "moka needs less, and the checkers' store is a plain map")
+)]
+pub(crate) struct Plan {
+    /// Which it is.
+    pub(crate) store: LocalStore,
+    /// The most entries that it holds.
+    pub(crate) capacity: u64,
+    /// Whether what it does may go by nothing but what it is asked.
+    pub(crate) steady: bool,
+}
 
 /// What the engine needs of a local store.
 ///
 /// Calls that change a key come under that key's table lock; `get` comes without.
 pub(crate) trait Store<K: 'static, V: Send + Sync + 'static>: Send + Sync + 'static {
-    /// The store's name in the effective configuration.
-    const NAME: &'static str;
-
-    /// A store that holds at most `capacity` entries and tells `leavings` of each that leaves.
-    fn new(capacity: u64, hasher: RandomState, leavings: Arc<Leavings<K>>) -> Self;
+    /// A store that is empty, and tells `leavings` of each entry that leaves.
+    fn new(plan: Plan, hasher: RandomState, leavings: Arc<Leavings<K>>) -> Self;
     /// The key's state, if any.
     fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<Stored<V>>
     where
@@ -54,8 +82,12 @@ pub(crate) trait Store<K: 'static, V: Send + Sync + 'static>: Send + Sync + 'sta
     fn len(&self) -> u64;
     /// Does pending maintenance, so that counts and causes are exact.
     fn settle(&self);
-    /// Shows every entry.
-    fn each(&self, visit: &mut dyn FnMut(&K, &Stored<V>));
+    /// Shows every entry, under no lock.
+    #[cfg(feature = "lab")]
+    fn each(&self, visit: &mut dyn FnMut(&Stored<V>));
+    /// Gives every key, under no lock. A store may let go of an entry as it gives its key, without that key's table lock:
+    /// who asks is about to forget them all, and removes what is still there.
+    fn forget_each(&self, visit: &mut dyn FnMut(Kept<K>));
 }
 
 /// Who asked for an entry to leave.

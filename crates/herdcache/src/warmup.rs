@@ -41,14 +41,17 @@ use run::Run;
 /// **Keys.** What is present, even if stale, or under way already is skipped without a load. A key that cools after a
 /// failed load is left alone and counts as failed. Each key is tried once; failures end nothing.
 ///
-/// **Cancelling.** Dropping it ends it: no more loads start; those in progress land in the cache as usual. Spawn it to
-/// let it go on by itself. A cache that is shut down ends it, too, with keys left, and so does what it could load
-/// nothing with: a runtime without timers, a gate without a share for warm-ups.
-///
 /// **Several at once** behind one gate take turns at its warm-up permits: one that found none goes before one that has
 /// just given one back.
 ///
+/// **Early ends.** A cache that is shut down ends it, with keys left, and so does what it could load nothing with: a
+/// runtime without timers, a gate without a share for warm-ups.
+///
 /// The snapshot shows the progress of all warm-ups of a cache as `warmup`.
+///
+/// # Cancel safety
+/// Dropping it ends it: no more loads start; those in progress land in the cache as usual. Spawn it to let it go on by
+/// itself.
 #[must_use = "nothing is loaded until it is awaited or spawned"]
 pub struct WarmUp {
     count: Arc<Count>,

@@ -188,7 +188,7 @@ async fn ask(scenario: &Scenario, stage: &Arc<Stage>, witness: &Arc<Witness>, ac
 
 async fn swept(scenario: &Scenario, seed: u64) -> Result<Option<SweepFacts>, ConfigError> {
     match &scenario.sweep {
-        Some(sweep) => sweep::play(sweep, &scenario.keys, seed).await.map(Some),
+        Some(sweep) => sweep::play(sweep, &scenario.keys, scenario.cache.store, seed).await.map(Some),
         None => Ok(None),
     }
 }

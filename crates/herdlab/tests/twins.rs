@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use herdcache::LocalStore;
 use herdlab::play::play;
 use herdlab::run::{Check, Run};
 use herdlab::scenario::{Deed, KeyForm, PacingSpec, Scenario, StoreTrouble, Time, Trouble, builtin, builtins};
@@ -178,6 +179,18 @@ const TWINS: &[Twin] = &[
         name: "new-hot-key",
         policy: "all",
         change: |twin| twin.cache.fresh_for = seconds(1.0),
+        fails: &["hot_loads"],
+    },
+    Twin {
+        name: "new-hot-key-lru",
+        policy: "all",
+        change: |twin| twin.cache.store = LocalStore::Moka,
+        fails: &["hot_loads"],
+    },
+    Twin {
+        name: "new-hot-key-quick",
+        policy: "all",
+        change: |twin| twin.cache.store = LocalStore::Moka,
         fails: &["hot_loads"],
     },
     Twin {

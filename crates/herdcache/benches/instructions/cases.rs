@@ -5,10 +5,12 @@ use std::future::Future as _;
 use std::task::{Context, Waker};
 
 use fastrand::Rng;
+use herdcache::LocalStore;
 
 use crate::support::Effort;
 use crate::support::caches::{
-    self, HERDCACHE, HERDCACHE_WITH, Load, MOKA_FOLDHASH, MOKA_FUTURE, MOKA_LRU, MOKA_SYNC, QUICK_CACHE,
+    self, HERDCACHE, HERDCACHE_QUICK, HERDCACHE_QUICK_WITH, HERDCACHE_WITH, Load, MOKA_FOLDHASH, MOKA_FUTURE, MOKA_LRU,
+    MOKA_SYNC, QUICK_CACHE,
 };
 use crate::support::traffic::{Zipf, keys};
 
@@ -48,23 +50,33 @@ impl Kind {
         }
     }
 
-    /// Who does it.
-    pub(crate) fn subjects(self) -> &'static [&'static str] {
-        match self {
-            Self::Hit if cfg!(feature = "feed") => {
-                &[HERDCACHE, WATCHED, HERDCACHE_WITH, MOKA_FUTURE, MOKA_SYNC, MOKA_FOLDHASH, QUICK_CACHE]
+    /// Who does it, as far as this build has them.
+    pub(crate) fn subjects(self) -> Vec<&'static str> {
+        let all: &[_] = match self {
+            Self::Hit => &[
+                HERDCACHE,
+                HERDCACHE_QUICK,
+                WATCHED,
+                HERDCACHE_WITH,
+                MOKA_FUTURE,
+                MOKA_SYNC,
+                MOKA_FOLDHASH,
+                QUICK_CACHE,
+            ],
+            Self::ReadyMiss | Self::PendingMiss => {
+                &[HERDCACHE_WITH, HEARD, HERDCACHE_QUICK_WITH, MOKA_FUTURE, MOKA_FOLDHASH, QUICK_CACHE]
             }
-            Self::Hit => &[HERDCACHE, HERDCACHE_WITH, MOKA_FUTURE, MOKA_SYNC, MOKA_FOLDHASH, QUICK_CACHE],
-            Self::ReadyMiss | Self::PendingMiss if cfg!(feature = "tracing") => {
-                &[HERDCACHE_WITH, HEARD, MOKA_FUTURE, MOKA_FOLDHASH, QUICK_CACHE]
-            }
-            Self::ReadyMiss | Self::PendingMiss | Self::FullReadyMiss => {
-                &[HERDCACHE_WITH, MOKA_FUTURE, MOKA_FOLDHASH, QUICK_CACHE]
-            }
-            Self::FullInsert => &[HERDCACHE, MOKA_SYNC, MOKA_LRU, QUICK_CACHE],
-            Self::Wait if cfg!(feature = "tracing") => &[HERDCACHE_WITH, HEARD],
-            Self::Wait => &[HERDCACHE_WITH],
-        }
+            Self::FullReadyMiss => &[HERDCACHE_WITH, HERDCACHE_QUICK_WITH, MOKA_FUTURE, MOKA_FOLDHASH, QUICK_CACHE],
+            Self::FullInsert => &[HERDCACHE, HERDCACHE_QUICK, MOKA_SYNC, MOKA_LRU, QUICK_CACHE],
+            Self::Wait => &[HERDCACHE_WITH, HEARD],
+        };
+        let built = |name: &str| match name {
+            WATCHED => cfg!(feature = "feed"),
+            HEARD => cfg!(feature = "tracing"),
+            HERDCACHE_QUICK | HERDCACHE_QUICK_WITH => cfg!(feature = "quick-cache"),
+            _ => true,
+        };
+        all.iter().copied().filter(|name| built(name)).collect()
     }
 
     /// How many operations are counted.
@@ -166,7 +178,7 @@ fn inserts(name: &str, count: usize) -> Result<u64, Box<dyn Error>> {
 /// Callers of one key, polled by hand: once when they join, once when they are answered. Neither their tasks nor the
 /// load are counted.
 fn waits(count: usize) -> Result<u64, Box<dyn Error>> {
-    let cache = caches::herdcache(1_000)?;
+    let cache = caches::herdcache(1_000, LocalStore::Moka)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     Ok(runtime.block_on(async {
         let (land, landing) = tokio::sync::oneshot::channel::<()>();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use foldhash::fast::RandomState as Foldhash;
-use herdcache::{Cache, Gate, LoadContext, ReadThrough, Ttl};
+use herdcache::{Cache, Gate, LoadContext, LocalStore, ReadThrough, Ttl};
 use moka::policy::EvictionPolicy;
 
 use super::ready;
@@ -60,6 +60,9 @@ pub(crate) trait Subject: Sync {
 /// The subjects, by name.
 pub(crate) const HERDCACHE: &str = "herdcache get";
 pub(crate) const HERDCACHE_WITH: &str = "herdcache get_with";
+/// The same on the fast store.
+pub(crate) const HERDCACHE_QUICK: &str = "herdcache get, quick_cache";
+pub(crate) const HERDCACHE_QUICK_WITH: &str = "herdcache get_with, quick_cache";
 pub(crate) const MOKA_FUTURE: &str = "moka::future";
 pub(crate) const MOKA_SYNC: &str = "moka::sync";
 pub(crate) const MOKA_FOLDHASH: &str = "moka::sync, foldhash";
@@ -69,8 +72,10 @@ pub(crate) const QUICK_CACHE: &str = "quick_cache";
 /// Makes an empty subject.
 pub(crate) fn subject(name: &str, capacity: usize) -> Result<Box<dyn Subject>, Box<dyn Error>> {
     Ok(match name {
-        HERDCACHE => Box::new(herdcache(capacity)?),
-        HERDCACHE_WITH => Box::new(WithLoader(herdcache(capacity)?)),
+        HERDCACHE => Box::new(herdcache(capacity, LocalStore::Moka)?),
+        HERDCACHE_WITH => Box::new(WithLoader(herdcache(capacity, LocalStore::Moka)?)),
+        HERDCACHE_QUICK => Box::new(herdcache(capacity, fast()?)?),
+        HERDCACHE_QUICK_WITH => Box::new(WithLoader(herdcache(capacity, fast()?)?)),
         MOKA_FUTURE => Box::new(moka_future(capacity)),
         MOKA_SYNC => Box::new(moka_sync(capacity, EvictionPolicy::tiny_lfu(), SipHash::new())),
         MOKA_FOLDHASH => Box::new(moka_sync(capacity, EvictionPolicy::tiny_lfu(), Foldhash::default())),
@@ -84,10 +89,16 @@ const HOUR: Duration = Duration::from_secs(3_600);
 
 pub(crate) type Herdcache = ReadThrough<String, Value, Infallible>;
 
+/// The fast store, if this build has it.
+fn fast() -> Result<LocalStore, &'static str> {
+    LocalStore::of_label("quick").ok_or("build with the feature `quick-cache`")
+}
+
 /// Everything on, with its defaults: single-flight, jitter, stale values, permits, account, hot keys.
-pub(crate) fn herdcache(capacity: usize) -> Result<Herdcache, Box<dyn Error>> {
+pub(crate) fn herdcache(capacity: usize, store: LocalStore) -> Result<Herdcache, Box<dyn Error>> {
     let ttl = Ttl::fresh_for(HOUR).stale_for(HOUR);
     let cache = Cache::<String, Value, Infallible>::builder("bench", ttl, &Gate::new(64))
+        .store(store)
         .capacity(capacity as u64)
         .build_over(|_: LoadContext<String, Value>| Load::Ready.value())?;
     Ok(cache)

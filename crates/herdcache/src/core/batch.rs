@@ -17,9 +17,9 @@ use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use herdfeed::{DiscardReason, FlightEnd, Measure, RejectReason};
 
+use super::Core;
 use super::aboard::Aboard;
 use super::fly::{Pass, Pilot, panicked};
-use super::{Core, LocalStore};
 use crate::clock::{self, Moment};
 use crate::error::Failure;
 use crate::flight::{Flight, Landing, Leash, Serves};
@@ -29,7 +29,7 @@ use crate::loaded::Loaded;
 use crate::origin::call::{self, Call, Part, Ticket, Within, may_poll_in_place};
 use crate::origin::{AnyOrigin, BatchFuture};
 use crate::runtime;
-use crate::store::Store;
+use crate::store::{Store, StoreOf};
 use crate::sync::runtime::Handle;
 use crate::sync::task::AbortHandle;
 use crate::sync::time;
@@ -39,7 +39,7 @@ use crate::trace::{self, Current, TraceStep};
 const LEFT_OUT: &str = "the reply of load_many left this key out: say Loaded::absent for what does not exist";
 
 /// A flight that was opened and is not flown yet. Dropped, it lands as orphaned, so that nobody waits for it.
-pub(crate) struct Led<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V> = LocalStore<K, V>> {
+pub(crate) struct Led<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V> = StoreOf<K, V>> {
     core: Arc<Core<K, V, E, S>>,
     /// `None` once it is on its way.
     flight: Option<Arc<Flight<K, V, E>>>,

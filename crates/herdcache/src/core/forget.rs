@@ -32,10 +32,10 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         }
         // Loads first: none of those that have begun can be stored from here on, so that what the walk finds is all.
         self.table.each_shard(|shard| shard.doom_all(now));
-        // Key by key, each under its lock; keys are copied out first, since a walk through the store must not be
+        // Key by key, each under its lock; keys are taken out first, since a walk through the store must not be
         // held up by locks.
         let mut keys = Vec::new();
-        self.store.each(&mut |key, _| keys.push(Kept::new(key.clone())));
+        self.store.forget_each(&mut |key| keys.push(key));
         keys.iter().filter_map(Kept::key).for_each(|key| self.invalidate(key, ticket));
     }
 

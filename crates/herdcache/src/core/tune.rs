@@ -49,7 +49,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         CacheConfig {
             name: self.name.clone(),
             gate: self.gate.name().to_owned(),
-            store: S::NAME.to_owned(),
+            store: settings.store.label().to_owned(),
             capacity: settings.capacity,
             fresh_ms: ms(settings.ttl.fresh_for),
             stale_ms: tuned.stale_ms,

@@ -95,7 +95,7 @@ impl GateBuilder {
         self
     }
 
-    /// Never refuses a load because others failed.
+    /// Never refuses a load because others failed. Each key of a dead origin then pays a whole timeout.
     #[must_use]
     pub fn without_fail_fast(mut self) -> Self {
         self.settings.fail_fast = None;
@@ -125,7 +125,10 @@ impl GateBuilder {
         self
     }
 
-    /// What the origin can bear over all processes, for display and warnings. Default: not said.
+    /// What the origin can bear at once over all processes, in calls; for display and warnings, never a limit by itself.
+    /// Default: not said.
+    ///
+    /// The dashboard adds up the permits of all processes and warns when the sum passes it.
     #[must_use]
     pub fn origin_capacity(mut self, calls: u64) -> Self {
         self.settings.origin_capacity = Some(calls);

@@ -60,6 +60,8 @@ impl FailFast {
     }
 
     /// The span over which loads are counted, in steps of a tenth: 100 ms to 1 h. Default 10 s.
+    ///
+    /// Longer: it opens later, and an old glitch counts for longer. Shorter: on a glitch.
     pub const fn window(mut self, span: Duration) -> Self {
         self.window = span;
         self

@@ -1,8 +1,8 @@
 //! The store of the model checkers: a map under one lock that they decide about.
 //!
-//! moka's locks are not theirs to decide about, so that none of its orders would be
-//! tried, and it does its maintenance by real time, so that a schedule could not be
-//! played again. This one has no bound and evicts nothing; the seam's own tests show
+//! The locks of moka and of quick_cache are not theirs to decide about, so that none
+//! of their orders would be tried, and moka does its maintenance by real time, so that
+//! a schedule could not be played again. This one has no bound and evicts nothing; the seam's own tests show
 //! what real stores do there.
 
 use std::borrow::Borrow;
@@ -10,8 +10,9 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
-use super::{Leaving, Leavings, Store};
+use super::{Leaving, Leavings, Plan, Store};
 use crate::entry::Stored;
+use crate::kept::Kept;
 use crate::sync::{Mutex, RandomState};
 
 /// Entries under one lock.
@@ -33,9 +34,7 @@ where
     K: Hash + Eq + Clone + Send + Sync + 'static,
     V: Send + Sync + 'static,
 {
-    const NAME: &'static str = "model";
-
-    fn new(_capacity: u64, hasher: RandomState, leavings: Arc<Leavings<K>>) -> Self {
+    fn new(_plan: Plan, hasher: RandomState, leavings: Arc<Leavings<K>>) -> Self {
         Self { entries: Mutex::new(HashMap::with_hasher(hasher.clone())), hasher, leavings }
     }
 
@@ -69,8 +68,14 @@ where
 
     fn settle(&self) {}
 
-    fn each(&self, visit: &mut dyn FnMut(&K, &Stored<V>)) {
-        let all: Vec<_> = self.entries.lock().iter().map(|(key, stored)| (key.clone(), stored.clone())).collect();
-        all.iter().for_each(|(key, stored)| visit(key, stored));
+    #[cfg(feature = "lab")]
+    fn each(&self, visit: &mut dyn FnMut(&Stored<V>)) {
+        let all: Vec<_> = self.entries.lock().values().cloned().collect();
+        all.iter().for_each(visit);
+    }
+
+    fn forget_each(&self, visit: &mut dyn FnMut(Kept<K>)) {
+        let all: Vec<_> = self.entries.lock().keys().cloned().collect();
+        all.into_iter().for_each(|key| visit(Kept::new(key)));
     }
 }

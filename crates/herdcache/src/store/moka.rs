@@ -1,20 +1,20 @@
 //! The default store: moka's synchronous cache, used as a bounded map only.
 //!
 //! moka hashes and compares keys in its maintenance too, which runs in anybody's
-//! read or look. The application's code must not run there: it may panic, and moka
-//! would lose what it was doing. So a stored key brings its hash along, and is
-//! equal to itself without being asked. Only where a key was written anew are the
-//! two compared.
+//! read or look; what its keys are (`row.rs`) keeps the application's code out of
+//! that. Only where a key was written anew are the two compared.
 
 use std::borrow::Borrow;
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
-use moka::Equivalent;
 use moka::notification::RemovalCause as Notice;
+use moka::policy::EvictionPolicy;
 use moka::sync::Cache;
 
-use super::{Leaving, Leavings, Store};
+use super::choice::LocalStore;
+use super::row::{AsKnown, Probe, Row};
+use super::{Leaving, Leavings, Plan, Store};
 use crate::contained::contained;
 use crate::entry::Stored;
 use crate::graveyard::Vigil;
@@ -32,9 +32,7 @@ where
     K: Hash + Eq + Clone + Send + Sync + 'static,
     V: Send + Sync + 'static,
 {
-    const NAME: &'static str = "moka";
-
-    fn new(capacity: u64, hasher: RandomState, leavings: Arc<Leavings<K>>) -> Self {
+    fn new(plan: Plan, hasher: RandomState, leavings: Arc<Leavings<K>>) -> Self {
         let listener = move |row: Arc<Row<K>>, stored: Stored<V>, notice: Notice| {
             let leaving = match notice {
                 Notice::Explicit => Leaving::Removed,
@@ -44,7 +42,14 @@ where
             leavings.unlist(&stored);
             leavings.note(|| row.hash, &stored, leaving);
         };
-        let builder = Cache::builder().max_capacity(capacity).eviction_listener(listener);
+        let policy = match plan.store {
+            #[cfg(feature = "lab")]
+            LocalStore::MokaLru => EvictionPolicy::lru(),
+            LocalStore::Moka => EvictionPolicy::tiny_lfu(),
+            #[cfg(feature = "quick-cache")]
+            LocalStore::Quick => EvictionPolicy::tiny_lfu(),
+        };
+        let builder = Cache::builder().max_capacity(plan.capacity).eviction_policy(policy).eviction_listener(listener);
         Self { entries: builder.build_with_hasher(AsKnown), hasher }
     }
 
@@ -83,12 +88,18 @@ where
         let _ = contained(|| self.entries.run_pending_tasks());
     }
 
-    fn each(&self, visit: &mut dyn FnMut(&K, &Stored<V>)) {
+    #[cfg(feature = "lab")]
+    fn each(&self, visit: &mut dyn FnMut(&Stored<V>)) {
+        let _vigil = Vigil::open();
+        self.entries.iter().for_each(|(_row, stored)| visit(&stored));
+    }
+
+    fn forget_each(&self, visit: &mut dyn FnMut(Kept<K>)) {
         // What others remove meanwhile may die here.
         let _vigil = Vigil::open();
-        for (row, stored) in &self.entries {
+        for (row, _stored) in &self.entries {
             if let Some(key) = row.key.key() {
-                visit(key, &stored);
+                visit(Kept::new(key.clone()));
             }
         }
     }
@@ -102,81 +113,5 @@ where
     #[inline]
     fn probe<'a, Q: Hash + ?Sized>(&self, key: &'a Q) -> Probe<'a, Q> {
         Probe { hash: self.hasher.hash_one(key), key }
-    }
-}
-
-/// A stored key with its hash.
-struct Row<K: 'static> {
-    hash: u64,
-    key: Kept<K>,
-}
-
-impl<K> Hash for Row<K> {
-    #[inline]
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.hash);
-    }
-}
-
-impl<K: Eq> PartialEq for Row<K> {
-    fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self, other) || (self.hash == other.hash && self.key == other.key)
-    }
-}
-
-impl<K: Eq> Eq for Row<K> {}
-
-/// What a lookup brings: any borrowed form of the key, and its hash.
-struct Probe<'a, Q: ?Sized> {
-    hash: u64,
-    key: &'a Q,
-}
-
-impl<Q: ?Sized> Hash for Probe<'_, Q> {
-    #[inline]
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.hash);
-    }
-}
-
-impl<K: Borrow<Q>, Q: Eq + ?Sized> Equivalent<Row<K>> for Probe<'_, Q> {
-    fn equivalent(&self, row: &Row<K>) -> bool {
-        self.hash == row.hash && row.key.key().is_some_and(|key| key.borrow() == self.key)
-    }
-}
-
-/// Takes the hash that a key brings as it is.
-#[derive(Clone, Copy, Debug)]
-struct AsKnown;
-
-impl BuildHasher for AsKnown {
-    type Hasher = Known;
-
-    #[inline]
-    fn build_hasher(&self) -> Known {
-        Known(0)
-    }
-}
-
-/// The hash that was brought.
-#[derive(Debug)]
-struct Known(u64);
-
-impl Hasher for Known {
-    fn write(&mut self, bytes: &[u8]) {
-        // Rows and probes write a number and nothing else.
-        for byte in bytes {
-            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
-        }
-    }
-
-    #[inline]
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-
-    #[inline]
-    fn finish(&self) -> u64 {
-        self.0
     }
 }

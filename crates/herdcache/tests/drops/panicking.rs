@@ -4,10 +4,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::hash::{Hash, Hasher};
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use herdcache::herdfeed::RemovalCause;
-use herdcache::{Cache, Gate, KeyView, Ttl};
+use herdcache::{Cache, Gate, KeyView, LocalStore, Ttl};
 
 use crate::support::ms;
 
@@ -84,7 +84,9 @@ fn pages(name: &str) -> Pages {
         now();
         page.0.to_string()
     });
-    Cache::builder(name, Ttl::fresh_for(ms(60_000)), &Gate::new(8)).show_keys(view).capacity(100).build().unwrap()
+    // The store whose walks clone keys, and which frees by and by: the others let no code of ours in at these moments.
+    let builder = Cache::builder(name, Ttl::fresh_for(ms(60_000)), &Gate::new(8)).store(LocalStore::Moka);
+    builder.show_keys(view).capacity(100).build().unwrap()
 }
 
 /// Lets the store free what was removed: it does so by and by.
@@ -164,4 +166,7 @@ async fn l1_an_entry_that_leaves_is_counted_without_its_keys_hash() {
     let snapshot = pages.snapshot();
     assert_eq!(FUSE.take(), 1, "no key was hashed");
     assert_eq!((snapshot.removals[RemovalCause::Evicted], snapshot.entries), (1, 100));
+    // The fuse burns: the next key that is hashed panics.
+    FUSE.set(1);
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(pages.peek(&Page(1))))).is_err());
 }

@@ -16,6 +16,7 @@ mod flights;
 mod freshness;
 mod groups;
 mod invalidation;
+mod kit;
 mod laws;
 mod limits;
 mod live;

@@ -1,12 +1,12 @@
-//! A scripted origin that counts its own calls, apart from the engine's account.
+//! The testing kit under the names of these suites, and the callers and caches that they share.
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use herdcache::herdfeed::CacheSnapshot;
+pub(crate) use herdcache::testing::Calls;
+use herdcache::testing::{Reply, ScriptedOrigin};
 use herdcache::{Answer, Builder, Cache, Gate, Got, LoadContext, Outcome, ReadThrough, Ttl};
 use tokio::task::JoinHandle;
 
@@ -23,83 +23,25 @@ impl std::fmt::Display for DbError {
     }
 }
 
-/// What the origin counts.
-#[derive(Debug, Default)]
-pub(crate) struct Calls {
-    pub(crate) started: AtomicU64,
-    pub(crate) running: AtomicU64,
-    pub(crate) peak: AtomicU64,
-}
-
-impl Calls {
-    pub(crate) fn started(&self) -> u64 {
-        self.started.load(SeqCst)
-    }
-
-    pub(crate) fn peak(&self) -> u64 {
-        self.peak.load(SeqCst)
-    }
-
-    /// A load that counts itself, takes `latency` and ends with `result`.
-    pub(crate) fn load(
-        self: &Arc<Self>,
-        latency: Duration,
-        result: Result<u64, DbError>,
-    ) -> impl FnOnce(LoadContext<u64, u64>) -> Load + Send + 'static {
-        let calls = Arc::clone(self);
-        move |_| {
-            Box::pin(async move {
-                let _call = calls.call();
-                tokio::time::sleep(latency).await;
-                result
-            })
-        }
-    }
-
-    /// Counts one call while it lives.
-    pub(crate) fn call(self: &Arc<Self>) -> Call {
-        self.started.fetch_add(1, SeqCst);
-        let running = self.running.fetch_add(1, SeqCst) + 1;
-        self.peak.fetch_max(running, SeqCst);
-        Call(Arc::clone(self))
-    }
-}
-
-pub(crate) struct Call(Arc<Calls>);
-impl Drop for Call {
-    fn drop(&mut self) {
-        self.0.running.fetch_sub(1, SeqCst);
-    }
-}
-
 pub(crate) type Users = ReadThrough<u64, String, DbError>;
 
 /// A cache over an origin that takes `latency` and gives `user {key}`.
-pub(crate) fn users(ttl: Ttl, latency: Duration) -> (Users, Arc<Calls>) {
-    let calls = Arc::new(Calls::default());
-    let counted = Arc::clone(&calls);
-    let cache = Cache::builder("users", ttl, &Gate::new(64))
-        .jitter(0.0)
-        .build_over(move |cx: LoadContext<u64, String>| {
-            let calls = Arc::clone(&counted);
-            async move {
-                let _call = calls.call();
-                tokio::time::sleep(latency).await;
-                Ok::<_, DbError>(format!("user {}", cx.key()))
-            }
-        })
-        .unwrap();
-    (cache, calls)
+pub(crate) fn users(ttl: Ttl, latency: Duration) -> (Users, Calls) {
+    let user = move |cx: &LoadContext<u64, String>| Reply::value(format!("user {}", cx.key())).after(latency);
+    let origin = ScriptedOrigin::new(user);
+    let calls = origin.calls().clone();
+    (Cache::builder("users", ttl, &Gate::new(64)).jitter(0.0).build_over(origin).unwrap(), calls)
 }
 
-/// L1, L6: everything that began has ended, and nothing is left behind.
+/// L1, L6: everything that began has ended, and nothing is left behind. The gate may be another test's, too.
+#[track_caller]
 pub(crate) fn assert_quiet(snapshot: &CacheSnapshot) {
-    assert_eq!(snapshot.active, 0, "{snapshot:#?}");
-    assert_eq!(snapshot.outcomes.total(), snapshot.begun);
-    assert_eq!([snapshot.waiting, snapshot.flights_active, snapshot.origin_active, snapshot.origin_abandoned], [0; 4]);
-    assert_eq!(snapshot.flight_starts.total(), snapshot.flights.total());
-    assert_eq!(snapshot.origin_calls, snapshot.origin_results.total());
-    assert_eq!(snapshot.law_violations, 0);
+    herdcache::testing::assert_balanced(snapshot);
+}
+
+/// Lets every task that can run do so, without letting time pass.
+pub(crate) async fn turns() {
+    herdcache::testing::settle().await;
 }
 
 /// A load of [`Rows`].
@@ -132,13 +74,6 @@ pub(crate) fn ask_on(
 ) -> JoinHandle<Got<u64, DbError>> {
     let cache = cache.clone();
     runtime.spawn(async move { cache.get_with(&key, load).await })
-}
-
-/// Lets every task that can run do so, without letting time pass.
-pub(crate) async fn turns() {
-    for _ in 0..50 {
-        tokio::task::yield_now().await;
-    }
 }
 
 /// The word under which a read stands in the account. An absent value is told by the account alone.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use herdcache::herdfeed::{CacheSnapshot, Event, Fact, HerdEnd};
+pub(crate) use herdcache::testing::settle as turns;
 use herdcache::{Builder, Cache, Events, Gate, Got, KeyView, Ttl};
 use tokio::task::JoinHandle;
 
@@ -37,13 +38,6 @@ pub(crate) fn crowd(cache: &Rows, key: u64, count: usize, latency: Duration) -> 
 pub(crate) async fn answered(callers: Vec<Caller>) {
     for caller in callers {
         assert!(caller.await.unwrap().is_ok());
-    }
-}
-
-/// Lets every task that can run do so, without letting time pass.
-pub(crate) async fn turns() {
-    for _ in 0..50 {
-        tokio::task::yield_now().await;
     }
 }
 

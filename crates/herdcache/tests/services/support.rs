@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use herdcache::axum::Age;
+pub(crate) use herdcache::testing::settle as turns;
 use herdcache::{Builder, Cache, Gate, GetError, LoadContext, ReadThrough, Ttl};
 use http_body_util::BodyExt;
 use tower::ServiceExt;
@@ -115,12 +116,5 @@ impl Count {
 
     pub(crate) fn get(&self) -> u64 {
         self.0.load(SeqCst)
-    }
-}
-
-/// Lets every task that can run do so, without letting time pass.
-pub(crate) async fn turns() {
-    for _ in 0..50 {
-        tokio::task::yield_now().await;
     }
 }

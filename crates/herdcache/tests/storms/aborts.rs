@@ -115,7 +115,7 @@ async fn is_as_good_as_new(items: &Items, calls: &Calls) {
     let snapshot = items.snapshot();
     assert_quiet(&snapshot);
     assert_eq!(snapshot.flights_unwatched, 0);
-    assert_eq!([items.gate().snapshot().used(), items.gate().snapshot().pending, calls.running.load(SeqCst)], [0; 3]);
+    assert_eq!([items.gate().snapshot().used(), items.gate().snapshot().pending, calls.running()], [0; 3]);
     assert_eq!(snapshot.warmup.width, 0);
     // A call that was given up between its count and its first poll never reached the origin, and is told as abandoned.
     let unmade = snapshot.origin_calls - calls.started();

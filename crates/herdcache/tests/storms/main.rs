@@ -7,6 +7,7 @@
 
 mod aborts;
 mod herds;
+mod keys;
 mod leavings;
 mod size;
 #[path = "../engine/support.rs"]

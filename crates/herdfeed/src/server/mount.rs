@@ -160,7 +160,10 @@ impl<B> Service<Request<B>> for Mount {
     }
 }
 
-/// The answer of a [`Mount`], on its way. Dropping it gives the request up.
+/// The answer of a [`Mount`], on its way.
+///
+/// # Cancel safety
+/// Dropping it gives the request up.
 #[derive(Debug)]
 pub struct MountFuture(Result<JoinHandle<Response<Body>>, Option<Refusal>>);
 

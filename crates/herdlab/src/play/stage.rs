@@ -152,6 +152,7 @@ fn cache(
     }
     let mut cache = Cache::builder("rows", ttl, gate)
         .steady()
+        .store(spec.store)
         .jitter(settings.jitter)
         .early_refresh(settings.beta)
         .origin_timeout(settings.origin_timeout)

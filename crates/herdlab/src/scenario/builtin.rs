@@ -21,6 +21,8 @@ const TEXTS: &[(&str, &str)] = &[
     ("penetration", include_str!("../../scenarios/penetration.toml")),
     ("impatient-callers", include_str!("../../scenarios/impatient-callers.toml")),
     ("new-hot-key", include_str!("../../scenarios/new-hot-key.toml")),
+    ("new-hot-key-lru", include_str!("../../scenarios/new-hot-key-lru.toml")),
+    ("new-hot-key-quick", include_str!("../../scenarios/new-hot-key-quick.toml")),
     ("eviction-not-expiry", include_str!("../../scenarios/eviction-not-expiry.toml")),
     ("pool-and-timeout", include_str!("../../scenarios/pool-and-timeout.toml")),
     ("closed-loop", include_str!("../../scenarios/closed-loop.toml")),

@@ -1,6 +1,8 @@
 //! What is set of the cache, of the gate, and of the database behind them.
 
-use serde::Deserialize;
+use herdcache::LocalStore;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use super::Time;
 
@@ -17,6 +19,9 @@ pub struct CacheSpec {
     pub stale_if_error_for: Option<Time>,
     /// The most entries.
     pub capacity: Option<u64>,
+    /// In which of the engine's stores they are, by its label.
+    #[serde(default, deserialize_with = "store")]
+    pub store: LocalStore,
     /// Largest part of the soft TTL that jitter takes away.
     pub jitter: Option<f64>,
     /// Refresh-ahead factor β.
@@ -37,6 +42,15 @@ pub struct CacheSpec {
     /// Whether the application has a degraded value where nothing else may be answered.
     #[serde(default)]
     pub fallback: bool,
+}
+
+/// A store by its label; another word is told with those that there are.
+fn store<'de, D: Deserializer<'de>>(text: D) -> Result<LocalStore, D::Error> {
+    let label = String::deserialize(text)?;
+    LocalStore::of_label(&label).ok_or_else(|| {
+        let known: Vec<_> = LocalStore::ALL.iter().map(|store| store.label()).collect();
+        D::Error::custom(format!("no store {label:?}: say one of {}", known.join(", ")))
+    })
 }
 
 fn max_waiters() -> usize {

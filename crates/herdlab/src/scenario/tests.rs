@@ -49,6 +49,8 @@ fn every_scenario_of_the_lab_can_be_read_and_checks_something() {
 fn a_misspelt_word_is_told_with_its_line() {
     let error = wrong(("fresh_for", "fresh_fro"));
     assert!(error.contains("scenario \"mine\"") && error.contains("line 10") && error.contains("fresh_fro"), "{error}");
+    let error = wrong(("\"1s\"\n[origin]", "\"1s\"\nstore = \"redis\"\n[origin]"));
+    assert!(error.contains("line 11") && error.contains("no store \"redis\": say one of moka,"), "{error}");
     let error = wrong(("\"5ms\"", "\"5 apples\""));
     assert!(error.contains("5 apples") && error.contains("500ms"), "{error}");
 }

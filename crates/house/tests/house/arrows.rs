@@ -22,6 +22,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("shop", &["herdcache", "herdfeed", "herdcache-redis", "herdcache-otel", "dashboards", "otlp-rig"]),
     ("dashboards", &["herdfeed", "herdcache-otel"]),
     ("otlp-rig", &[]),
+    ("surface", &[]),
+    ("guide", &["herdcache"]),
     ("house", &["herdfeed"]),
 ];
 

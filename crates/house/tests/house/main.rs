@@ -5,6 +5,8 @@
 
 mod arrows;
 mod budget;
+mod cancel;
+mod guide;
 mod hygiene;
 mod manifests;
 mod primitives;

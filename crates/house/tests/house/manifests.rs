@@ -13,6 +13,20 @@ pub(crate) fn table<'a>(manifest: &'a str, name: &str) -> Vec<&'a str> {
     inside.take_while(|line| !line.starts_with('[')).filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
 }
 
+/// Complaints about a member that is published: what registries show, and what a licence asks for, is not there.
+fn published_complaints(path: &str, manifest: &str, is_there: impl Fn(&str) -> bool) -> Vec<String> {
+    let package = table(manifest, "package");
+    let has = |field: &str| package.iter().any(|line| line.split(['=', '.', ' ']).next() == Some(field));
+    if package.iter().any(|line| line.replace(' ', "") == "publish=false") {
+        return Vec::new();
+    }
+    let fields = ["description", "license", "repository", "rust-version", "readme", "keywords", "categories"];
+    let missing = fields.iter().filter(|field| !has(field)).map(|field| format!("{path}: says no `{field}`"));
+    let files = ["README.md", "LICENSE-MIT", "LICENSE-APACHE"];
+    let gone = files.iter().filter(|file| !is_there(file)).map(|file| format!("{path}: no {file} beside it"));
+    missing.chain(gone).collect()
+}
+
 /// Complaints about one member's manifest.
 fn manifest_complaints(path: &str, manifest: &str, shared: &[&str]) -> Vec<String> {
     let mut complaints = Vec::new();
@@ -43,10 +57,22 @@ fn members_follow_the_workspace() {
         if file.member().is_some_and(|member| file.path == format!("{member}/Cargo.toml")) {
             members += 1;
             complaints.extend(manifest_complaints(&file.path, file.text(), &shared));
+            let beside = |name: &str| tree::root().join(file.path.replace("Cargo.toml", name)).exists();
+            complaints.extend(published_complaints(&file.path, file.text(), beside));
         }
     }
     assert!(members >= 5, "only {members} members were found");
     tree::report(&complaints);
+}
+
+#[test]
+fn a_package_without_its_licence_is_seen() {
+    let manifest = "[package]\ndescription = \"d\"\nlicense.workspace = true\nrepository.workspace = true\n\
+                    rust-version = \"1.85\"\nreadme = \"README.md\"\ncategories = []\n\n[features]\nkeywords = []\n";
+    let seen = published_complaints("a", manifest, |file| file != "LICENSE-MIT");
+    assert_eq!(seen, ["a: says no `keywords`", "a: no LICENSE-MIT beside it"]);
+    let kept = manifest.replace("[package]\n", "[package]\npublish = false\n");
+    assert!(published_complaints("a", &kept, |_| false).is_empty());
 }
 
 #[test]

@@ -30,6 +30,9 @@ const SUITES: &[&str] = &[
 /// Where public futures are looked for.
 const FUTURES: &[&str] = &["crates/herdcache/src/", "crates/herdfeed/src/"];
 
+/// Futures for tests of the public futures: they hold nothing that a drop could lose.
+const NOT_SWEPT: &[&str] = &["crates/herdcache/src/testing"];
+
 /// The texts between backticks, outside of blocks of code.
 fn quoted(page: &str) -> Vec<&str> {
     let prose = page.split("```").step_by(2);
@@ -155,7 +158,7 @@ fn the_page_of_proofs_is_what_the_tests_are() {
     let suites: Vec<(String, String)> =
         outside().filter(|file| within(file, SUITES)).flat_map(|file| -> Vec<_> { of(file) }).collect();
     let futures: Vec<_> = outside()
-        .filter(|file| within(file, FUTURES))
+        .filter(|file| within(file, FUTURES) && !within(file, NOT_SWEPT))
         .flat_map(|file| futures(file.text()).into_iter().map(|name| (file.path.clone(), name)).collect::<Vec<_>>())
         .collect();
     assert!(suites.len() > 60 && futures.len() > 8, "{} tests, {futures:?}", suites.len());

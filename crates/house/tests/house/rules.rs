@@ -68,6 +68,17 @@ pub(crate) fn test_names(source: &str) -> Vec<String> {
     (0..tokens.len()).filter_map(|at| Some(tokens[test_name(&tokens, at)?].text.to_owned())).collect()
 }
 
+/// The tests of one source file, each with the words of its code.
+pub(crate) fn test_words(source: &str) -> Vec<(String, BTreeSet<String>)> {
+    let tokens = tokens(source);
+    let names = (0..tokens.len()).filter_map(|at| test_name(&tokens, at));
+    let words = |name: usize| {
+        let item = &tokens[name..=item_end(&tokens, name)];
+        item.iter().filter(|token| token.kind == Kind::Word).map(|token| token.text.to_owned()).collect()
+    };
+    names.map(|name| (tokens[name].text.to_owned(), words(name))).collect()
+}
+
 /// The ids of the laws.
 pub(crate) fn laws() -> Vec<String> {
     let page = tree::read(PAGE).unwrap_or_default();

@@ -189,7 +189,7 @@ async fn x1_a_shutdown_closes_a_batch() {
     assert_eq!(seen.calls.started(), 1);
     assert_quiet(&books.snapshot());
     // The call's future is dropped with its last flight.
-    assert_eq!(seen.calls.running.load(std::sync::atomic::Ordering::SeqCst), 0);
+    assert_eq!(seen.calls.running(), 0);
     assert_eq!(Shelf::<4>::MAX_BATCH, 4);
 }
 

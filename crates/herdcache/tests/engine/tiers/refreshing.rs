@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use herdcache::herdfeed::{FlightEnd, FlightTrigger, PermitClass, RefreshResult, SharedOperation, SharedRead};
-use herdcache::{Cache, Gate, LoadContext, MemoryTier, Outcome, Ttl};
+use herdcache::{Cache, Gate, LoadContext, LocalStore, MemoryTier, Outcome, Ttl};
 use tokio::time::sleep;
 
 use super::{calls, get, leased, process, shared};
@@ -201,7 +201,8 @@ async fn s5_a_flight_that_asks_the_tier_may_be_lent_a_permit() {
 async fn t1_a_stale_value_that_finds_no_room_is_refreshed() {
     let tier = MemoryTier::new();
     let one = process("no-room", STALE, &tier).build().unwrap();
-    let full = process("no-room", STALE, &tier).steady().capacity(10).build().unwrap();
+    // A store that turns new keys away: the others always take them.
+    let full = process("no-room", STALE, &tier).store(LocalStore::Moka).steady().capacity(10).build().unwrap();
     let calls = calls();
     get(&one, 99, &calls, (ms(10), 1)).await;
     turns().await;

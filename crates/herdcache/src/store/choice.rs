@@ -1,0 +1,140 @@
+//! Which store a cache keeps its entries in, as the application chooses it.
+//!
+//! A word of the public surface and nothing else: what each store is stands in its
+//! own file. The feature `lab` lets the environment choose for caches that do not, so
+//! that a whole program of tests runs on another store.
+
+use std::fmt;
+
+use crate::config::ConfigError;
+
+/// The local store of a cache: how its entries are kept, and which of them make room. Chosen by
+/// [`Builder::store`](crate::Builder::store).
+///
+/// `capacity` is counted in entries, of one unit each whatever their size: there is none that does not fit.
+/// What the stores cost and keep is measured in `docs/performance.md`.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use herdcache::{Cache, ConfigError, Gate, LocalStore, Ttl};
+/// let users = Cache::<u64, String>::builder("users", Ttl::fresh_for(Duration::from_secs(60)), &Gate::new(8))
+///     .store(LocalStore::Moka)
+///     .build()?;
+/// # Ok::<(), ConfigError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LocalStore {
+    /// moka with `TinyLFU`: a new key is admitted if it was asked for more often than the one that it would displace. The
+    /// default.
+    ///
+    /// Evicts by and by, in maintenance that reads and writes do for each other: between two of its runs there may be
+    /// more entries than `capacity`.
+    #[default]
+    Moka,
+    /// moka with LRU: a new key is always admitted. For comparisons in labs: it answers fewer requests from the same room
+    /// than `quick_cache` does, in all traffic that was measured.
+    #[cfg(feature = "lab")]
+    MokaLru,
+    /// `quick_cache`, whose policy is close to S3-FIFO: a hit costs a fraction of one on moka. With the feature
+    /// `quick-cache`.
+    ///
+    /// Evicts with each write, so that there are never more entries than `capacity`. The room is split among shards by
+    /// the keys' hash: 4 for each processor, of 256 entries at least, and rounded down to whole shards. One may be full
+    /// before the others are; a cache of fewer than 512 entries has one, and is exact. A key's `Eq` is asked under a
+    /// shard's lock, so it must not call the cache.
+    #[cfg(feature = "quick-cache")]
+    Quick,
+}
+
+impl LocalStore {
+    /// Every store that this build has.
+    pub const ALL: &'static [Self] = &[
+        Self::Moka,
+        #[cfg(feature = "lab")]
+        Self::MokaLru,
+        #[cfg(feature = "quick-cache")]
+        Self::Quick,
+    ];
+
+    /// Its name, as the feed and the lab tell it.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Moka => "moka",
+            #[cfg(feature = "lab")]
+            Self::MokaLru => "moka-lru",
+            #[cfg(feature = "quick-cache")]
+            Self::Quick => "quick",
+        }
+    }
+
+    /// The store of that name, if this build has it.
+    pub fn of_label(label: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|store| store.label() == label)
+    }
+}
+
+impl fmt::Display for LocalStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.label())
+    }
+}
+
+/// The store that this cache chose, or that of caches that choose none.
+pub(crate) fn checked(chosen: Option<LocalStore>, name: &str) -> Result<LocalStore, ConfigError> {
+    let wrong = |problem| ConfigError::new(format!("cache {name:?}"), "store", problem);
+    chosen.map_or_else(|| unchosen().map_err(wrong), Ok)
+}
+
+/// The store of caches that choose none; or what is wrong with the environment's choice.
+#[cfg(feature = "lab")]
+fn unchosen() -> Result<LocalStore, String> {
+    use crate::sync::plain::LazyLock;
+
+    /// Read once: caches of one process that are built alike are alike.
+    static CHOSEN: LazyLock<Result<LocalStore, String>> = LazyLock::new(|| match std::env::var("HERDCACHE_STORE") {
+        Ok(label) => named(&label),
+        Err(_) => Ok(LocalStore::default()),
+    });
+    CHOSEN.clone()
+}
+
+#[cfg(feature = "lab")]
+fn named(label: &str) -> Result<LocalStore, String> {
+    LocalStore::of_label(label).ok_or_else(|| {
+        let known: Vec<_> = LocalStore::ALL.iter().map(|store| store.label()).collect();
+        format!("{label:?} of HERDCACHE_STORE is not a store of this build: set one of {}", known.join(", "))
+    })
+}
+
+/// The store of caches that choose none.
+#[cfg(not(feature = "lab"))]
+#[expect(clippy::unnecessary_wraps, reason = "with the feature lab the environment may choose badly")]
+fn unchosen() -> Result<LocalStore, String> {
+    Ok(LocalStore::default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_store_is_read_as_it_is_written() {
+        for store in LocalStore::ALL {
+            assert_eq!(LocalStore::of_label(&store.to_string()), Some(*store));
+        }
+        assert_eq!(LocalStore::default().label(), "moka");
+    }
+
+    /// A1: a store that is not there is told with those that are.
+    #[cfg(feature = "lab")]
+    #[test]
+    fn a1_a_store_that_is_not_there_is_told_with_those_that_are() {
+        assert_eq!(named("moka-lru"), Ok(LocalStore::MokaLru));
+        let problem = named("redis").unwrap_err();
+        assert!(
+            problem.starts_with(r#""redis" of HERDCACHE_STORE"#) && problem.contains("moka, moka-lru"),
+            "{problem}"
+        );
+    }
+}
