@@ -286,7 +286,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let quick = std::env::args().any(|argument| argument == "--quick");
     // Under callgrind a hit takes a hundred times as long.
-    let (counted, runs, hits, rounds) = if quick { (20_000, 1, HITS / 50, 3) } else { (200_000, 5, HITS, 31) };
+    let (counted, runs, hits, rounds) = if quick { (20_000, 1, HITS / 50, 3) } else { (200_000, 5, HITS, 91) };
     if Command::new("valgrind").arg("--version").output().is_err() {
         return Err("this bench counts instructions with valgrind, which is not installed (package `valgrind`)".into());
     }
