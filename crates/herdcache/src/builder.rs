@@ -22,6 +22,7 @@ use crate::ttl::Ttl;
 use crate::unwatched::WhenUnwatched;
 
 /// Builds a [`Cache`] or a [`ReadThrough`].
+#[doc = include_str!("../docs/examples/builder.md")]
 #[derive(Debug)]
 #[must_use]
 pub struct Builder<K, V, E> {

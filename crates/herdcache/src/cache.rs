@@ -42,6 +42,7 @@ pub use read_through::ReadThrough;
 /// Teach [`ReadThrough`] first: a loader that is bound when the cache is built
 /// sees only the key, so it cannot forget what the answer depends on. With
 /// [`Cache::get_with`] the leader's loader answers every other caller of the key.
+#[doc = include_str!("../docs/examples/cache.md")]
 pub struct Cache<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static = BoxError> {
     pub(crate) core: Arc<Core<K, V, E>>,
     wait: Option<Duration>,

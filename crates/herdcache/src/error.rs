@@ -54,6 +54,7 @@ pub enum Failure<E> {
 }
 
 /// Why a read gives no answer.
+#[doc = include_str!("../docs/examples/error.md")]
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum GetError<E> {

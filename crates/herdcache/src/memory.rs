@@ -54,6 +54,7 @@ pub enum Fault {
 /// assert_eq!(tier.values(), 0);
 /// # Ok(()) }
 /// ```
+#[doc = include_str!("../docs/examples/memory.md")]
 #[derive(Clone, Default)]
 pub struct MemoryTier(Arc<Inner>);
 

@@ -43,6 +43,7 @@ use call::Call;
 ///
 /// Loader futures are `Send + 'static`. They run on the caller's runtime, do not
 /// see the caller's task-locals, and under `panic = "abort"` a panic ends the process.
+#[doc = include_str!("../docs/examples/origin.md")]
 pub trait Origin<K, V>: Send + Sync + 'static {
     /// What it fails with. Shared with every waiting caller, never cloned.
     type Error: Send + Sync + 'static;
@@ -148,6 +149,7 @@ where
 }
 
 /// What a loader is told of its load.
+#[doc = include_str!("../docs/examples/context.md")]
 pub struct LoadContext<K, V> {
     key: K,
     trigger: FlightTrigger,

@@ -93,6 +93,7 @@ fn gates() -> Vec<Arc<dyn ObservedGate>> {
 }
 
 /// The account of every live cache and gate of this process.
+#[doc = include_str!("../docs/examples/process.md")]
 pub fn process_snapshot() -> Snapshot {
     snapshot_of(|cache| cache.snapshot())
 }

@@ -52,6 +52,7 @@ use run::Run;
 /// # Cancel safety
 /// Dropping it ends it: no more loads start; those in progress land in the cache as usual. Spawn it to let it go on by
 /// itself.
+#[doc = include_str!("../docs/examples/warm_up.md")]
 #[must_use = "nothing is loaded until it is awaited or spawned"]
 pub struct WarmUp {
     count: Arc<Count>,

@@ -29,6 +29,7 @@ impl GateSettings {
 }
 
 /// Builds a [`Gate`].
+#[doc = include_str!("../../docs/examples/gate_builder.md")]
 #[derive(Debug, Clone)]
 pub struct GateBuilder {
     name: String,

@@ -164,6 +164,7 @@ pub enum Write {
 ///
 /// Implementations hold a connection and nothing of a cache; the same handle may serve several caches.
 /// [`MemoryTier`](crate::MemoryTier) is one within a process, for tests, with every fault that can be had.
+#[doc = include_str!("../../docs/examples/tier.md")]
 pub trait SharedTier: Send + Sync + 'static {
     /// Reads what is under a key: value, remaining time, whether its lease is held, and the token, in one round trip.
     ///
@@ -257,6 +258,7 @@ pub enum Holding {
 ///
 /// Expiry is the implementation's: on Redis `SET NX PX` with the token, released and renewed by a script that compares
 /// it. Nothing of it waits; followers look again by reading the [`SharedTier`].
+#[doc = include_str!("../../docs/examples/lease.md")]
 pub trait Lease: Send + Sync + 'static {
     /// Tries once to take the key's lease for `time`.
     ///

@@ -47,6 +47,20 @@ pub enum LocalStore {
     Quick,
 }
 
+/// What [`LocalStore`] has in the place of `Quick` where that is not built: no cache takes it, and the compiler says its
+/// name, where "no variant named `Quick`" would not tell what to do.
+#[cfg(not(feature = "quick-cache"))]
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct NeedsTheFeatureQuickCacheOfHerdcache;
+
+#[cfg(not(feature = "quick-cache"))]
+impl LocalStore {
+    #[doc(hidden)]
+    #[expect(non_upper_case_globals, reason = "it stands for a variant")]
+    pub const Quick: NeedsTheFeatureQuickCacheOfHerdcache = NeedsTheFeatureQuickCacheOfHerdcache;
+}
+
 impl LocalStore {
     /// Every store that this build has.
     pub const ALL: &'static [Self] = &[
@@ -124,6 +138,13 @@ mod tests {
             assert_eq!(LocalStore::of_label(&store.to_string()), Some(*store));
         }
         assert_eq!(LocalStore::default().label(), "moka");
+    }
+
+    /// A1: the compiler says which feature is missing, since that is the name of what is there instead.
+    #[cfg(not(feature = "quick-cache"))]
+    #[test]
+    fn a1_without_its_feature_the_fast_store_says_so() {
+        assert_eq!(format!("{:?}", LocalStore::Quick), "NeedsTheFeatureQuickCacheOfHerdcache");
     }
 
     /// A1: a store that is not there is told with those that are.

@@ -13,6 +13,7 @@ use crate::gate::Gate;
 use crate::key::Key;
 
 /// A figure of the account that is not what it must be at rest.
+#[doc = include_str!("../../docs/examples/imbalance.md")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Imbalance {
@@ -50,7 +51,7 @@ pub trait Balanced {
 ///
 /// | law | at rest |
 /// |---|---|
-/// | L1 | outcomes add up to the requests begun, flight ends to flight starts, results to origin calls, classes to errors; each flight that a request opened has one leader; each answer past freshness has one reason |
+/// | L1 | outcomes add up to the requests begun, flight ends to flight starts and their durations, refreshes to the flights that refreshed, results to origin calls, classes to errors; each flight that a request opened has one leader; each answer past freshness has one reason |
 /// | L6 | nothing is active, waits, is queued or is abandoned; no permit is out; no warm-up runs |
 /// | – | the run-time checks of L3, L4 and L5 found nothing |
 ///
@@ -101,6 +102,12 @@ impl Balanced for CacheSnapshot {
         book.same("L1", "outcomes of the requests begun", self.outcomes.total(), self.begun);
         book.same("L1", "flight ends (flights) of flight_starts", self.flights.total(), self.flight_starts.total());
         book.same("L1", "origin_results of origin_calls", self.origin_results.total(), self.origin_calls);
+        let starts = |trigger| self.flight_starts[trigger];
+        let refreshing = [FlightTrigger::Stale, FlightTrigger::Early, FlightTrigger::Forced].map(starts).iter().sum();
+        // Those that were skipped opened no flight, as a rule, and are told as well.
+        let told = self.refreshes.total().min(refreshing);
+        book.same("L1", "ends (refreshes) of the flights that refreshed", told, refreshing);
+        book.same("L1", "durations (flight) of the flight ends", self.flight.count, self.flights.total());
         let opened = self.flight_starts[FlightTrigger::Miss] + self.flight_starts[FlightTrigger::Batch];
         let leaders = self.participants[FlightRole::Leader];
         book.same("L1", "leaders of the flights that requests opened", leaders, opened);

@@ -18,6 +18,7 @@ use crate::sync::plain::Mutex;
 use crate::sync::time;
 
 /// How one call of a [`ScriptedOrigin`] ends, and after which time.
+#[doc = include_str!("../../docs/examples/reply.md")]
 #[derive(Debug)]
 #[must_use]
 pub struct Reply<V, E> {
@@ -84,7 +85,8 @@ impl<V, E> End<V, E> {
 /// An origin that answers as its script says, and counts by itself. A clone is the same origin: one for the cache, one to
 /// ask and to tell.
 ///
-/// `BATCH` is its [`MAX_BATCH`](Origin::MAX_BATCH); see [`ScriptedOrigin::batched`].
+/// `BATCH` is its [`MAX_BATCH`](Origin::MAX_BATCH); see [`ScriptedOrigin::batched`]. A key's `Hash` and `Eq` are asked under its
+/// lock: they must not ask this origin.
 ///
 /// ```
 /// use std::time::Duration;
@@ -145,7 +147,7 @@ impl<K, V, E> ScriptedOrigin<K, V, E> {
 impl<K: Hash + Eq, V, E, const BATCH: usize> ScriptedOrigin<K, V, E, BATCH> {
     /// How the next call of this key ends; called again, the one after that. Calls beyond end as usual.
     pub fn next(&self, key: K, reply: Reply<V, E>) -> &Self {
-        self.0.keys.lock().entry(key).or_default().next.push_back(reply);
+        self.0.tell(key, |lines| lines.next.push_back(reply));
         self
     }
 
@@ -165,14 +167,24 @@ impl<K: Hash + Eq, V, E, const BATCH: usize> ScriptedOrigin<K, V, E, BATCH> {
     }
 }
 
+impl<K: Hash + Eq, V, E> Script<K, V, E> {
+    /// Reads or writes what is said of a key. A key that is not needed dies after the lock, which comes after it here.
+    fn tell<R>(&self, key: K, change: impl FnOnce(&mut Lines<V, E>) -> R) -> R {
+        let mut keys = self.keys.lock();
+        if let Some(lines) = keys.get_mut(&key) {
+            return change(lines);
+        }
+        change(keys.entry(key).or_default())
+    }
+}
+
 impl<K: Hash + Eq + Clone, V, E> Script<K, V, E> {
     fn reply(&self, cx: &LoadContext<K, V>) -> Reply<V, E> {
-        let scripted = {
-            let mut keys = self.keys.lock();
-            let lines = keys.entry(cx.key().clone()).or_default();
+        // The key is cloned outside the lock too.
+        let scripted = self.tell(cx.key().clone(), |lines| {
             lines.calls += 1;
             lines.next.pop_front()
-        };
+        });
         // The test's code runs outside the lock: it may ask this very origin.
         scripted.unwrap_or_else(|| (self.standing)(cx))
     }

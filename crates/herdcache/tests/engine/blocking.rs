@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-use herdcache::herdfeed::{DiscardReason, OriginResult};
+use herdcache::herdfeed::{DiscardReason, FlightEnd, OriginResult};
 use herdcache::{Answer, Cache, Failure, Gate, GetError, LoadContext, Loaded, Origin, Outcome, Ttl};
 use tokio::runtime::{Builder, Runtime};
 
@@ -150,7 +150,9 @@ async fn s7_a_load_that_never_ends_is_over_at_the_deadline() {
     assert!(began.elapsed() >= ms(1_000) && began.elapsed() <= ms(1_100));
     crate::support::turns().await;
     assert_eq!(gate.snapshot().used(), 0);
-    assert_quiet(&cache.snapshot());
+    let account = cache.snapshot();
+    assert_eq!((account.outcomes[Outcome::Failed], account.flights[FlightEnd::Deadline]), (20, 1));
+    assert_quiet(&account);
     tokio::time::sleep(ms(151)).await;
     assert_eq!(value(cache.get_with(&7, |_| async { Ok(1) }).await), 1);
 }

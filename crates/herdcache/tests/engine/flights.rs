@@ -32,6 +32,7 @@ async fn l2_two_hundred_callers_share_one_load() {
     let snapshot = users.snapshot();
     assert_eq!(snapshot.participants[FlightRole::Leader], 1);
     assert_eq!(snapshot.participants[FlightRole::Waiter], 199);
+    assert_eq!((snapshot.outcomes[Outcome::Loaded], snapshot.outcomes[Outcome::Coalesced]), (1, 199));
     assert_eq!(snapshot.flights[FlightEnd::Loaded], 1);
     assert_quiet(&snapshot);
 }
@@ -58,7 +59,7 @@ async fn s1_an_aborted_leader_disturbs_nobody() {
     }
     assert_eq!(calls.started(), 1);
     let snapshot = users.snapshot();
-    assert_eq!(snapshot.outcomes[Outcome::Cancelled], 1);
+    assert_eq!((snapshot.outcomes[Outcome::Cancelled], snapshot.outcomes[Outcome::Coalesced]), (1, 199));
     assert_quiet(&snapshot);
 }
 
@@ -101,5 +102,6 @@ async fn s2_a_panic_is_an_error_for_all_and_the_next_call_loads() {
     assert_eq!(*answer, 5);
     let snapshot = cache.snapshot();
     assert_eq!((snapshot.outcomes[Outcome::Failed], snapshot.outcomes[Outcome::Loaded]), (200, 1));
+    assert_eq!((snapshot.flights[FlightEnd::Panicked], snapshot.flights[FlightEnd::Loaded]), (1, 1));
     assert_quiet(&snapshot);
 }

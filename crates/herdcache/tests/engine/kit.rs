@@ -1,10 +1,12 @@
 //! The testing kit: origins do as they are told, and every line of the account's check can fail.
 
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use herdcache::herdfeed::{
     CacheSnapshot, FlightEnd, FlightRole, FlightTrigger, GateSnapshot, OriginResult, Outcome, PermitClass,
-    RejectReason, Snapshot, StaleReason,
+    RefreshResult, RejectReason, Snapshot, StaleReason,
 };
 use herdcache::testing::{Balanced, Reply, ScriptedOrigin, assert_balanced, pass, run_paused};
 use herdcache::{Answer, Cache, Failure, Gate, GetError, LoadContext, Loaded, ReadThrough, Ttl};
@@ -49,6 +51,65 @@ async fn a_script_is_played_call_by_call_and_key_by_key() {
     assert_eq!((calls.started(), calls.running(), calls.peak()), (6, 0, 1), "the hung call was dropped");
     assert_eq!([1, 2, 4, 9].map(|key| origin.calls_of(&key)), [2, 1, 2, 0]);
     assert_balanced(&tens);
+}
+
+/// A key whose clones and drops ask the origin, as those of a key that logs itself might.
+#[derive(Debug)]
+struct Asking(u64, Arc<OnceLock<ScriptedOrigin<Asking, u64, DbError>>>);
+
+impl Asking {
+    fn ask(&self) {
+        if let Some(origin) = self.1.get() {
+            assert_eq!(origin.left_of(&Asking(99, Arc::default())), 0);
+        }
+    }
+}
+
+impl Clone for Asking {
+    fn clone(&self) -> Self {
+        self.ask();
+        Self(self.0, Arc::clone(&self.1))
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.ask();
+    }
+}
+
+impl PartialEq for Asking {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Eq for Asking {}
+
+impl Hash for Asking {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl serde::Serialize for Asking {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(to)
+    }
+}
+
+/// The kit holds no lock while it clones a key or lets go of one: this would stand still.
+#[tokio::test(start_paused = true)]
+async fn a_key_that_asks_the_origin_does_not_hang_it() {
+    let cell = Arc::new(OnceLock::new());
+    let origin = ScriptedOrigin::new(|cx: &LoadContext<Asking, u64>| Reply::value(cx.key().0));
+    assert!(cell.set(origin.clone()).is_ok());
+    let key = |n| Asking(n, Arc::clone(&cell));
+    let ttl = Ttl::fresh_for(ms(60_000));
+    let cache = Cache::builder("asking", ttl, &Gate::new(2)).build_over(origin.clone()).unwrap();
+    origin.next(key(7), Reply::value(1)).next(key(7), Reply::value(2));
+    assert_eq!(cache.get(&key(7)).await.unwrap().as_deref(), Some(&1));
+    assert_eq!((origin.calls_of(&key(7)), origin.left_of(&key(7))), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -111,16 +172,24 @@ fn said(what: &impl Balanced) -> Vec<String> {
 #[test]
 fn l1_l6_each_line_of_the_check_can_fail() {
     type Break = fn(&mut CacheSnapshot);
-    let table: [(Break, &str); 18] = [
+    let table: [(Break, &str); 20] = [
         (|s| s.begun = 3, "L1: outcomes of the requests begun: 0 where 3 must be (3 too few)"),
         (
-            |s| s.flight_starts[FlightTrigger::Stale] = 1,
+            |s| s.flight_starts[FlightTrigger::Warmup] = 1,
             "L1: flight ends (flights) of flight_starts: 0 where 1 must be (1 too few)",
         ),
         (
-            |s| s.flights[FlightEnd::Loaded] = 2,
+            |s| (s.flights[FlightEnd::Loaded], s.flight.count) = (2, 2),
             "L1: flight ends (flights) of flight_starts: 2 where 0 must be (2 too many)",
         ),
+        (
+            |s| {
+                (s.flight_starts[FlightTrigger::Forced], s.flights[FlightEnd::Loaded], s.flight.count) = (1, 1, 1);
+                s.refreshes[RefreshResult::Stored] = 0;
+            },
+            "L1: ends (refreshes) of the flights that refreshed: 0 where 1 must be (1 too few)",
+        ),
+        (|s| s.flight.count = 1, "L1: durations (flight) of the flight ends: 1 where 0 must be (1 too many)"),
         (|s| s.origin_calls = 1, "L1: origin_results of origin_calls: 0 where 1 must be (1 too few)"),
         (
             |s| s.participants[FlightRole::Leader] = 1,

@@ -35,7 +35,10 @@ async fn s4_impatient_callers_fill_the_cache_all_the_same() {
     let expected = [(Outcome::Hit, 33), (Outcome::Coalesced, 2), (Outcome::TimedOut, 5)];
     assert_eq!(outcomes, BTreeMap::from(expected));
     assert_eq!(calls.started(), 1);
-    assert_quiet(&cache.snapshot());
+    let account = cache.snapshot();
+    let told = [Outcome::Hit, Outcome::Coalesced, Outcome::TimedOut].map(|outcome| account.outcomes[outcome]);
+    assert_eq!(told, [33, 2, 5]);
+    assert_quiet(&account);
 }
 
 /// S4, case 02: a leader whose future is polled once and then forgotten holds up nobody.
@@ -150,7 +153,7 @@ async fn g1_a_bounded_queue_refuses_exactly_what_it_must() {
     assert_eq!((calls.started(), calls.peak()), (11, 10));
     let account = cache.snapshot();
     assert_eq!((account.rejections[RejectReason::QueueFull], account.rejections[RejectReason::QueueTimeout]), (70, 28));
-    assert_eq!(account.flights[FlightEnd::Rejected], 95);
+    assert_eq!((account.outcomes[Outcome::Rejected], account.flights[FlightEnd::Rejected]), (98, 95));
     assert_quiet(&account);
     let gate = gate.snapshot();
     assert_eq!((gate.pending, gate.used(), gate.usage_peak, gate.pending_peak), (0, 0, 10, 20));

@@ -45,7 +45,7 @@ async fn n1_a_flood_of_absent_keys_evicts_no_value() {
             assert!(snapshot.entries - snapshot.negatives <= 1_000, "{}", snapshot.entries);
         }
     }
-    assert!(most <= 100, "{most} resident negatives of 100");
+    assert!((50..=100).contains(&most), "{most} resident negatives of 100");
     assert_eq!(cache.snapshot().negative_capacity, 100);
     let ratio = hits as f64 / reads as f64;
     assert_eq!(reads - hits, 900, "all but the first read of each of the 900 keys");
