@@ -8,3 +8,4 @@ mod flights;
 mod herds;
 mod layers;
 mod sampled;
+mod scoped;

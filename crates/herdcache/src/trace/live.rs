@@ -1,6 +1,7 @@
 //! The room where somebody may listen. Each file does one thing; [`log`] joins them for one flight.
 
 mod budget;
+mod carried;
 mod choice;
 mod held;
 mod herd;
@@ -12,6 +13,7 @@ mod settings;
 mod tracer;
 mod wait;
 
+pub(crate) use carried::Carrier;
 pub use choice::SampledBy;
 pub(crate) use held::{Current, Kept, together};
 pub use herd::{AlreadyTraced, HerdFlight, HerdSpan, HerdTracer, HerdWait, StepTimes, trace_herds};
