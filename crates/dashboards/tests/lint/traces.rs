@@ -205,9 +205,8 @@ fn names_of_caches_come_through_a_link_as_they_are() {
 #[test]
 fn a_name_of_a_cache_fits_itself() {
     let ttl = herdcache::Ttl::fresh_for(std::time::Duration::from_secs(1));
-    let may_be_named = |name: &str| {
-        herdcache::Cache::<u64, u64>::builder(name, ttl, &herdcache::Gate::new(1)).build().is_ok()
-    };
+    let may_be_named =
+        |name: &str| herdcache::Cache::<u64, u64>::builder(name, ttl, &herdcache::Gate::new(1)).build().is_ok();
     let good = (0..=255).map(char::from).filter(|c| may_be_named(&format!("a{c}")));
     // Two of one name are told apart by `~2`, and those beyond the limit share one name.
     let good: BTreeSet<_> = good.chain("~2".chars()).chain(herdcache_otel::OTHER.chars()).collect();

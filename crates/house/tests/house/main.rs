@@ -7,6 +7,7 @@ mod arrows;
 mod budget;
 mod hygiene;
 mod manifests;
+mod observers;
 mod primitives;
 mod proof;
 mod readme;
