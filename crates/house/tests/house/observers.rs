@@ -13,7 +13,7 @@ const MIRROR: &str = "http://127.0.0.1:1/debian";
 /// Without Debian's keys its packages are as good as not there.
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// A folder with an apt-get that knows this mirror and downloads nothing, and a VictoriaMetrics that is too old.
+/// A folder with an apt-get that knows this mirror and downloads nothing, and a `VictoriaMetrics` that is too old.
 fn stubs(mirror: &str) -> io::Result<PathBuf> {
     let folder = std::env::temp_dir().join(format!("observers-{}-{}", std::process::id(), mirror.len()));
     fs::create_dir_all(&folder)?;
