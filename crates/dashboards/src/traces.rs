@@ -53,8 +53,9 @@ pub(crate) fn of_board(board: &Board) -> Option<String> {
     Some(explore(&query(&[chosen(board)?])))
 }
 
-/// The caches that are chosen; in a form that stays what it is within a string of JSON, as a regular expression's escapes
-/// would not.
+/// The caches that are chosen; in a form that stays what it is within a string of JSON, as the escapes of Grafana's
+/// `regex` would not. Of what a cache's name may have, only the dot means something else in a regular expression: any
+/// character, the dot among them.
 fn chosen(board: &Board) -> Option<String> {
     let has = board.variables.iter().any(|variable| variable.name == "cache");
     has.then(|| "span.herdcache.name =~ \"${cache:pipe}\"".to_owned())

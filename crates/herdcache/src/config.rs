@@ -251,4 +251,11 @@ mod tests {
             assert_eq!(Settings::new(Ttl::fresh_for(MS * 1_000)).check(name).unwrap_err().field(), "name");
         }
     }
+
+    /// A1: links of the dashboards go by what a name may have: more would need quotes there.
+    #[test]
+    fn a1_a_name_is_of_a_few_characters() {
+        let good: String = (0..=255).map(char::from).filter(|c| check_name("cache", &c.to_string()).is_ok()).collect();
+        assert_eq!(good, "-.0123456789_abcdefghijklmnopqrstuvwxyz");
+    }
 }

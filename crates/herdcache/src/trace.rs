@@ -26,6 +26,6 @@ pub use live::{
     AlreadyTraced, HerdFlight, HerdSpan, HerdTracer, HerdWait, SampledBy, StepTimes, TraceCounts, Traces, trace_herds,
 };
 #[cfg(all(feature = "tracing", not(any(herd_loom, herd_shuttle))))]
-pub(crate) use live::{Current, Kept, Log, Tracer, Waiting, note, say, together};
+pub(crate) use live::{Carrier, Current, Kept, Log, Tracer, Waiting, note, say, say_last, together};
 #[cfg(not(all(feature = "tracing", not(any(herd_loom, herd_shuttle)))))]
-pub(crate) use silent::{Current, Kept, Log, Tracer, Traces, Waiting, note, say, together};
+pub(crate) use silent::{Carrier, Current, Kept, Log, Tracer, Traces, Waiting, note, say, say_last, together};

@@ -4,6 +4,8 @@
 //! They hold no rule of the cache: what is fresh, shared or refused is decided
 //! behind [`Products::get`](herdcache::ReadThrough::get).
 
+#[cfg(feature = "otlp")]
+mod caller;
 mod orders;
 mod products;
 mod reply;

@@ -27,3 +27,8 @@ pub mod trouble;
 
 pub use server::{Shop, StartError};
 pub use settings::{Protection, Settings, Sharing};
+
+/// The program that the page shows is compiled as one of this crate's documentation tests.
+#[cfg(all(doctest, feature = "otlp"))]
+#[doc = include_str!("../../../docs/opentelemetry.md")]
+struct Page;

@@ -175,3 +175,38 @@ fn a_link_that_leads_nowhere_is_seen() {
     let other = Link { by: String::new(), url: good.url.clone(), queries: vec!["sum(a)".to_owned()] };
     assert_eq!(complaints(&other, &variables).len(), 1, "the series lacks the label");
 }
+
+/// The links of `cache.json` as Grafana fills them in where these caches are chosen, in that format.
+fn filled(format: &str, caches: &str) -> Vec<Option<String>> {
+    let links = links(&boards::shipped("cache.json"));
+    let chosen = links.into_iter().map(|link| link.url).filter(|url| url.contains("${cache:pipe}"));
+    let filled = chosen.map(|url| {
+        let url = url.replace("${cache:pipe}", &format!("${{cache:{format}}}"));
+        let panes = decoded(url.split_once("panes=")?.1)?.replace(&format!("${{cache:{format}}}"), caches);
+        let panes = serde_json::from_str::<Value>(&panes).ok()?;
+        let query = panes["a"]["queries"][0]["query"].as_str()?.to_owned();
+        let names = conditions(&query)?.into_iter().find(|(attribute, ..)| *attribute == "span.herdcache.name")?;
+        Some(names.2.to_owned())
+    });
+    filled.collect()
+}
+
+/// The query is a string of JSON within a URL: names come through as they are, and escapes of a regular expression would
+/// leave nothing that Grafana could read.
+#[test]
+fn names_of_caches_come_through_a_link_as_they_are() {
+    let (all, two) = (filled("pipe", ".*"), filled("pipe", "users.v2|user-names~2"));
+    assert!(all.len() >= 5 && all.iter().all(|names| names.as_deref() == Some(".*")), "{all:?}");
+    assert!(two.iter().all(|names| names.as_deref() == Some("users.v2|user-names~2")), "{two:?}");
+    assert!(filled("regex", "(users\\.v2|user-names~2)").iter().all(Option::is_none));
+}
+
+/// What a name may have means itself in a regular expression, in JSON and in a URL; the dot means itself too, and others.
+#[test]
+fn a_name_of_a_cache_fits_itself() {
+    // The engine takes these and no others. Two of one name are told apart by `~2`; those beyond the limit share one.
+    let good: BTreeSet<_> = ('a'..='z').chain('0'..='9').chain("_.-~".chars()).collect();
+    assert!(herdcache_otel::OTHER.chars().all(|c| good.contains(&c)));
+    let special: Vec<_> = good.iter().filter(|c| "\\^$*+?.()|[]{}/\"%#&".contains(**c)).collect();
+    assert_eq!(special, [&'.']);
+}

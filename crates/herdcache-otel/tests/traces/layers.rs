@@ -22,7 +22,7 @@ fn all() -> Traces {
 
 /// Counts what it is told, and asks a cache about everything or panics about one thing if it is told to.
 #[derive(Clone, Default)]
-struct Seen {
+pub(crate) struct Seen {
     events: Arc<AtomicU64>,
     new: Arc<AtomicU64>,
     closed: Arc<AtomicU64>,
@@ -48,7 +48,11 @@ impl Seen {
         }
     }
 
-    fn assert_all_closed(&self) {
+    pub(crate) fn are_all_closed(&self) -> bool {
+        self.new.load(SeqCst) == self.closed.load(SeqCst)
+    }
+
+    pub(crate) fn assert_all_closed(&self) {
         assert_eq!(self.new.load(SeqCst), self.closed.load(SeqCst), "spans that never closed");
     }
 }

@@ -7,4 +7,6 @@ mod exported;
 mod flights;
 mod herds;
 mod layers;
+mod page;
 mod sampled;
+mod scoped;

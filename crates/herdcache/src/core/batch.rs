@@ -33,7 +33,7 @@ use crate::store::{Store, StoreOf};
 use crate::sync::runtime::Handle;
 use crate::sync::task::AbortHandle;
 use crate::sync::time;
-use crate::trace::{self, Current, TraceStep};
+use crate::trace::{self, Carrier, Current, TraceStep};
 
 /// What a flight whose key the reply left out is told.
 const LEFT_OUT: &str = "the reply of load_many left this key out: say Loaded::absent for what does not exist";
@@ -270,7 +270,12 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let flights: Vec<_> = self.flights().cloned().collect();
         // A call that queues is limited by the queue until it begins.
         let begun = self.call.started() > 0;
-        serve(&flights, runtime.spawn(fly(self, load)).abort_handle());
+        let flying = fly(self, load);
+        let task = match Carrier::of(flights.iter().map(|flight| &flight.trace)) {
+            Some(carrier) => runtime.spawn(carrier.carry(flying)),
+            None => runtime.spawn(flying),
+        };
+        serve(&flights, task.abort_handle());
         if begun {
             core.watch_all(&flights, &runtime);
         }

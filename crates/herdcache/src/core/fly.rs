@@ -5,6 +5,7 @@
 //! blocks its thread still frees its key in time (S7).
 
 use std::future::{Future, poll_fn};
+use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ use crate::store::Store;
 use crate::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use crate::sync::runtime::Handle;
 use crate::sync::{task, time};
-use crate::trace::TraceStep;
+use crate::trace::{Carrier, TraceStep};
 
 /// The registration of a load: dropped, it leaves the table, and lands the flight if nothing else has.
 ///
@@ -232,7 +233,12 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         };
         let flight = Arc::clone(&self.flight);
         let core = Arc::clone(&self.core);
-        flight.adopt(runtime.spawn(fly(self, load)).abort_handle());
+        let flying = fly(self, load);
+        let task = match Carrier::of(iter::once(&flight.trace)) {
+            Some(carrier) => runtime.spawn(carrier.carry(flying)),
+            None => runtime.spawn(flying),
+        };
+        flight.adopt(task.abort_handle());
         // A queued or held flight limits itself until its call begins.
         if flight.call_deadline.load(Relaxed) > 0 && flight.claim_watch() {
             core.watch(&flight, &runtime);

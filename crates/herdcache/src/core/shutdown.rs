@@ -42,7 +42,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             self.close_flights();
         }
         self.settle_tiers().await;
-        trace::say();
+        trace::say_last();
     }
 
     /// X1: what was landed is written, and held leases are given back; each of them is one operation, with its own limit.

@@ -100,7 +100,24 @@ pub(crate) fn note(_: &Event) {}
 pub(crate) fn say() {}
 
 #[inline]
+pub(crate) fn say_last() {}
+
+#[inline]
 pub(crate) fn together<'a>(_: impl Iterator<Item = &'a Log>) {}
+
+/// There is none, so that nothing is ever carried.
+pub(crate) enum Carrier {}
+
+impl Carrier {
+    #[inline]
+    pub(crate) fn of<'a>(_: impl Iterator<Item = &'a Log>) -> Option<Self> {
+        None
+    }
+
+    pub(crate) fn carry<F>(self, task: F) -> F {
+        task
+    }
+}
 
 pub(crate) struct Current;
 

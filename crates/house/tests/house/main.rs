@@ -9,6 +9,7 @@ mod cancel;
 mod guide;
 mod hygiene;
 mod manifests;
+mod observers;
 mod primitives;
 mod proof;
 mod readme;

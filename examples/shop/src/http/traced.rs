@@ -22,6 +22,8 @@ pub(super) async fn traced(path: Option<MatchedPath>, request: Request, next: Ne
             http.response.status_code = Empty,
         )
     };
+    #[cfg(feature = "otlp")]
+    super::caller::continues(&span, request.headers());
     let response = next.run(request).instrument(span.clone()).await;
     span.record("http.response.status_code", response.status().as_u16());
     if response.status().is_server_error() {

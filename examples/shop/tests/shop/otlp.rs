@@ -1,5 +1,6 @@
 //! The shop pushes OTLP, over gRPC and over HTTP, to collectors in this process that are well and to some that are not.
 
+mod callers;
 mod end;
 mod names;
 

@@ -137,6 +137,12 @@ pub(crate) async fn get(addr: SocketAddr, path: &str) -> Reply {
     send(addr, Request::get(path).body(Full::default()).unwrap()).await
 }
 
+/// The same, as a part of the caller's trace.
+#[cfg(feature = "otlp")]
+pub(crate) async fn get_within(addr: SocketAddr, traceparent: &str, path: &str) -> Reply {
+    send(addr, Request::get(path).header("traceparent", traceparent).body(Full::default()).unwrap()).await
+}
+
 async fn send(addr: SocketAddr, mut request: Request<Full<Bytes>>) -> Reply {
     request.headers_mut().insert(header::HOST, "shop".parse().unwrap());
     let stream = TcpStream::connect(addr).await.unwrap();

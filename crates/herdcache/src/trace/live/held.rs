@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::lit::{Lit, Quiet};
 use super::log::Log;
 use crate::clock::Moment;
-use crate::contained::contained;
 use crate::trace::facts::TraceStep;
 
 /// B1: several flights make one call, during which one of them is current: the others follow from it.
@@ -13,7 +12,7 @@ pub(crate) fn together<'a>(logs: impl Iterator<Item = &'a Log>) {
     let mut first: Option<Arc<Lit>> = None;
     for lit in logs.filter_map(Log::lit) {
         match &first {
-            Some(first) => _ = contained(|| lit.span().follows_from(first.span())),
+            Some(first) => lit.follows(first),
             None => first = Some(lit),
         }
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use herdfeed::ClosedSet;
 use tracing::{Span, field::Empty, info_span};
 
+use super::carried::{are_of_one, close, end, within};
 use super::choice::SampledBy;
 use super::tracer::Shared;
 use crate::contained::contained;
@@ -46,6 +47,11 @@ impl Lit {
         &self.span.0
     }
 
+    /// Links it to another flight's span.
+    pub(super) fn follows(&self, first: &Self) {
+        self.span.follows(first);
+    }
+
     /// Makes it current on this thread; whether that went well.
     pub(super) fn enter(&self) -> bool {
         let entered = contained(|| self.span().with_subscriber(|(id, subscriber)| subscriber.enter(id))).is_some();
@@ -67,7 +73,7 @@ impl Lit {
             self.shared.steps_refused.fetch_add(1, Relaxed);
             return None;
         }
-        Quiet::of(|| step_span(step, self.span()))
+        Quiet::of(|| within(self.span(), || step_span(step, self.span())))
     }
 
     /// The origin is called.
@@ -168,9 +174,18 @@ impl Quiet {
         Self(Span::none())
     }
 
-    /// Links it to a flight's span.
+    /// Links it to a flight's span, if one subscriber knows both. It is not current here.
     pub(super) fn follows(&self, lit: &Lit) {
-        contained(|| _ = self.0.follows_from(lit.span()));
+        contained(|| {
+            if are_of_one(&self.0, lit.span()) {
+                self.0.follows_from(lit.span());
+            }
+        });
+    }
+
+    /// It ends: if it was visited, its last exit is now.
+    pub(super) fn ends(&self) {
+        end(&self.0);
     }
 
     pub(super) fn record(&self, field: &'static str, value: bool) {
@@ -181,6 +196,6 @@ impl Quiet {
 impl Drop for Quiet {
     fn drop(&mut self) {
         let span = std::mem::replace(&mut self.0, Span::none());
-        contained(|| drop(span));
+        contained(|| close(span));
     }
 }

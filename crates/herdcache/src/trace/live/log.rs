@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use herdfeed::FlightRole;
 
+use super::carried;
 use super::choice::SampledBy;
 use super::held::{Current, Kept, Stepping, Told};
 use super::herd::{self, HerdSpan, HerdWait, StepTimes};
@@ -27,6 +28,8 @@ const NOTED: usize = 16;
 /// How far a flight has come, as far as tracing goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
+    /// Of a cache that traces nothing: nothing is noted either.
+    Off,
     /// Not traced.
     Dark,
     /// Not traced, since the budget was used up: counted.
@@ -39,7 +42,7 @@ enum Kind {
     Herd,
 }
 
-const KINDS: [Kind; 5] = [Kind::Dark, Kind::Refused, Kind::Promised, Kind::Lit, Kind::Herd];
+const KINDS: [Kind; 6] = [Kind::Off, Kind::Dark, Kind::Refused, Kind::Promised, Kind::Lit, Kind::Herd];
 
 /// What is traced of one flight.
 #[derive(Debug)]
@@ -126,6 +129,10 @@ impl Log {
     fn of(kind: Kind, inner: Option<Box<Inner>>) -> Self {
         let origin = [AtomicU64::new(0), AtomicU64::new(0)];
         Self { kind: AtomicU8::new(kind as u8), origin, inner: Mutex::new(inner) }
+    }
+
+    pub(super) fn off() -> Self {
+        Self::of(Kind::Off, None)
     }
 
     pub(super) fn none() -> Self {
@@ -220,7 +227,7 @@ impl Log {
             Kind::Dark | Kind::Refused | Kind::Herd if herd::is_any() => {
                 Stepping(Told::Noted { log: self, step, began: clock::exact() })
             }
-            Kind::Dark | Kind::Refused | Kind::Promised | Kind::Herd => Stepping(Told::Nobody),
+            Kind::Off | Kind::Dark | Kind::Refused | Kind::Promised | Kind::Herd => Stepping(Told::Nobody),
         }
     }
 
@@ -231,6 +238,11 @@ impl Log {
         if steps.len() < NOTED {
             steps.push((step, began, now));
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn has_notes(&self) -> bool {
+        self.inner.lock().is_some()
     }
 
     /// Holds on to the flight's span beyond its landing, for what comes after it.
@@ -268,14 +280,14 @@ impl Log {
     #[inline]
     pub(crate) fn joined(&self, role: FlightRole) -> Waiting {
         match self.kind() {
-            Kind::Dark | Kind::Refused | Kind::Herd => Waiting::untold(),
+            Kind::Off | Kind::Dark | Kind::Refused | Kind::Herd => Waiting::untold(),
             Kind::Promised | Kind::Lit => self.joined_lit(role),
         }
     }
 
     #[cold]
     fn joined_lit(&self, role: FlightRole) -> Waiting {
-        if !herd::wants_wait() {
+        if carried::is_visiting() || !herd::wants_wait() {
             return Waiting::untold();
         }
         let lit = {

@@ -1,60 +1,34 @@
 //! Events that an operator wants, as structured events of `tracing`: for people with logs only.
 //!
-//! They are noted where they happen, which may be under a lock, and said later, by a corridor that holds none. So many
-//! of a kind in a second; how many were left out is said with the next one of the kind. Not attached to any span: what
-//! happens to a cache is no part of a caller's request.
-
-use std::mem::Discriminant;
+//! They are noted where they happen, which may be under a lock, and said later, by a corridor that holds none. Which of
+//! them become lines is decided in [`lines`](super::lines). Not attached to any span: what happens to a cache is no part
+//! of a caller's request.
 
 use herdfeed::{Event, Fact, Severity};
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 
+use super::lines::{Line, Lines, Rest};
+use crate::clock::{self, Moment};
 use crate::contained::contained;
 use crate::sync::plain::Mutex;
-use crate::sync::plain::atomic::{AtomicBool, Ordering::Relaxed};
+use crate::sync::plain::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Events of one kind that are said within a second.
-const PER_SECOND: u32 = 5;
-/// Events that wait to be said.
-const WAITING: usize = 64;
+const NEVER: Moment = Moment::MAX;
 
-static NOTED: Mutex<Noted> = Mutex::new(Noted { kinds: Vec::new(), waiting: Vec::new() });
-/// So that a corridor with nothing to say pays one load.
-static IS_ANY: AtomicBool = AtomicBool::new(false);
+static LINES: Mutex<Lines> = Mutex::new(Lines::new());
+/// When there is something to say, so that a corridor with nothing to say pays one load.
+static DUE: AtomicU64 = AtomicU64::new(NEVER);
 
-/// What waits, and what was said of each kind.
-struct Noted {
-    kinds: Vec<Kind>,
-    waiting: Vec<(Event, u64)>,
-}
-
-struct Kind {
-    of: Discriminant<Fact>,
-    second: u64,
-    said: u32,
-    /// Left out since the last one that was said.
-    left_out: u64,
-}
-
-impl Noted {
-    fn note(&mut self, event: &Event) {
-        let (of, second) = (std::mem::discriminant(&event.fact), event.mono_us / 1_000_000);
-        let place = self.kinds.iter().position(|kind| kind.of == of).unwrap_or_else(|| {
-            self.kinds.push(Kind { of, second, said: 0, left_out: 0 });
-            self.kinds.len() - 1
-        });
-        let kind = &mut self.kinds[place];
-        if kind.second != second {
-            (kind.second, kind.said) = (second, 0);
+/// A line at the level of its severity, part of no span.
+macro_rules! line {
+    ($severity:expr, $($fields:tt)*) => {
+        match $severity {
+            Severity::Info => tracing::event!(target: "herdcache::events", parent: None, Level::INFO, $($fields)*),
+            Severity::Warn => tracing::event!(target: "herdcache::events", parent: None, Level::WARN, $($fields)*),
+            Severity::Critical => tracing::event!(target: "herdcache::events", parent: None, Level::ERROR, $($fields)*),
         }
-        if kind.said >= PER_SECOND || self.waiting.len() >= WAITING {
-            kind.left_out += 1;
-            return;
-        }
-        kind.said += 1;
-        self.waiting.push((event.clone(), std::mem::take(&mut kind.left_out)));
-    }
+    };
 }
 
 fn level(severity: Severity) -> Level {
@@ -79,24 +53,40 @@ fn note_heard(event: &Event) {
     if matches!(event.fact, Fact::FlightStarted { .. } | Fact::FlightLanded { .. }) {
         return;
     }
-    NOTED.lock().note(event);
-    IS_ANY.store(true, Relaxed);
+    let mut lines = LINES.lock();
+    lines.note(event, clock::exact());
+    DUE.store(lines.due().unwrap_or(NEVER), Relaxed);
 }
 
 /// Says what was noted. Never under a lock of ours.
 #[inline]
 pub(crate) fn say() {
-    if IS_ANY.load(Relaxed) {
-        say_all();
+    let due = DUE.load(Relaxed);
+    if due != NEVER && (due == 0 || due <= clock::coarse()) {
+        say_all(Rest::InTime);
+    }
+}
+
+/// Says what was noted, and how much was left out: a cache ends, and nobody may say it later.
+pub(crate) fn say_last() {
+    if DUE.load(Relaxed) != NEVER {
+        say_all(Rest::Now);
     }
 }
 
 #[cold]
-fn say_all() {
-    IS_ANY.store(false, Relaxed);
-    let waiting = std::mem::take(&mut NOTED.lock().waiting);
-    for (event, left_out) in &waiting {
-        contained(|| say_one(event, *left_out));
+fn say_all(rest: Rest) {
+    let taken = {
+        let mut lines = LINES.lock();
+        let taken = lines.take(rest, clock::exact());
+        DUE.store(lines.due().unwrap_or(NEVER), Relaxed);
+        taken
+    };
+    for line in &taken {
+        contained(|| match line {
+            Line::Event(event, left_out) => say_one(event, *left_out),
+            Line::LeftOut { kind, count, severity } => say_left_out(kind, *count, *severity),
+        });
     }
 }
 
@@ -108,25 +98,30 @@ fn say_one(event: &Event, left_out: u64) {
     let key = facts.remove("key");
     let key = key.as_ref().and_then(serde_json::Value::as_str);
     let facts = serde_json::Value::Object(facts).to_string();
-    let left_out = (left_out > 0).then_some(i64::try_from(left_out).unwrap_or(i64::MAX));
-    macro_rules! say {
-        ($level:ident) => {
-            tracing::event!(
-                target: "herdcache::events",
-                parent: None,
-                Level::$level,
-                herdcache.event = kind,
-                herdcache.name = event.subject.as_str(),
-                herdcache.key = key,
-                herdcache.facts = facts.as_str(),
-                herdcache.left_out = left_out,
-                "{kind}"
-            )
-        };
-    }
-    match event.severity {
-        Severity::Info => say!(INFO),
-        Severity::Warn => say!(WARN),
-        Severity::Critical => say!(ERROR),
-    }
+    let left_out = (left_out > 0).then_some(integer(left_out));
+    line!(
+        event.severity,
+        herdcache.event = kind,
+        herdcache.name = event.subject.as_str(),
+        herdcache.key = key,
+        herdcache.facts = facts.as_str(),
+        herdcache.left_out = left_out,
+        "{kind}"
+    );
+}
+
+/// Events of any cache that were left out, and none came after them to say so.
+fn say_left_out(kind: &str, count: u64, severity: Severity) {
+    let facts = serde_json::json!({ "of": kind }).to_string();
+    line!(
+        severity,
+        herdcache.event = "left_out",
+        herdcache.facts = facts.as_str(),
+        herdcache.left_out = integer(count),
+        "{count} more {kind}"
+    );
+}
+
+fn integer(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }

@@ -79,6 +79,10 @@ impl Tracer {
         now: Moment,
         hottest: impl FnOnce(usize) -> Vec<u64>,
     ) -> Log {
+        // Before anything else: what is off is off whoever listens, and notes nothing for herds.
+        if !self.shared.budget.is_any() {
+            return Log::off();
+        }
         if LevelFilter::current() < LevelFilter::INFO {
             return Log::none();
         }
@@ -91,9 +95,6 @@ impl Tracer {
         let shared = &self.shared;
         // Whether anybody wants this very span is asked by making it, never by `span_enabled!`: a layer with a filter of
         // its own remembers its answer until something is made, and would leave out the next record of the service.
-        if !shared.budget.is_any() {
-            return Log::none();
-        }
         let by = if self.is_hot(hash, now, hottest) {
             SampledBy::Hot
         } else if is_in_share(flight, shared.settings.one_in) {
@@ -149,5 +150,36 @@ impl Tracer {
 impl fmt::Debug for Tracer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Tracer").field(&self.shared).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::herd::{HerdFlight, HerdSpan, HerdTracer, trace_herds};
+    use super::*;
+    use crate::trace::facts::TraceStep;
+
+    struct Bridge;
+
+    impl HerdTracer for Bridge {
+        fn begin(&self, _: &HerdFlight<'_>) -> Option<Arc<dyn HerdSpan>> {
+            None
+        }
+    }
+
+    /// Off is off: while herds are traced, a flight of a cache that traces nothing notes none of its steps.
+    #[test]
+    fn a_cache_that_traces_nothing_notes_nothing_for_herds() {
+        let bridge = Arc::new(Bridge);
+        trace_herds(&bridge).unwrap();
+        for (settings, notes) in
+            [(Traces::none(), false), (Traces::default().per_second(0), false), (Traces::default(), true)]
+        {
+            let tracer = Tracer::new(settings);
+            let log = tracer.choose((1, 1), 0, |_| Vec::new());
+            log.step(TraceStep::PermitWait).ends();
+            tracer.crowded(&log, 0);
+            assert_eq!((log.has_notes(), log.is_herd()), (notes, notes), "{settings:?}");
+        }
     }
 }

@@ -69,5 +69,6 @@ impl Wait {
         if left == Left::Early {
             self.span.record("herdcache.left_early", true);
         }
+        self.span.ends();
     }
 }
