@@ -73,8 +73,8 @@ impl Stage {
         let gate = gate(&scenario.gate)?;
         let now = Instant::now();
         let warm_since = (scenario.keys.warm == Warm::Together).then_some(now);
-        let key = scenario.keys.hot.first().map_or(0, |hot| hot.key);
-        let watched = Watched::new(key, scenario.cache.fresh_for.0, settings.jitter, warm_since);
+        let (key, from) = scenario.keys.hot.first().map_or((0, Duration::ZERO), |hot| (hot.key, hot.from.0));
+        let watched = Watched::new(key, scenario.cache.fresh_for.0, settings.jitter, warm_since).hot_since(now + from);
         let source = Arc::new(Source::new(origin, scenario.keys.count, scenario.origin.value_bytes, watched, phases));
         let store = scenario.shared.map(|spec| (Store::new(&spec), spec));
         let cache = cache(&scenario.cache, &settings, &gate, &source, store.as_ref())?;

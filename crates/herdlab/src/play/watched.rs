@@ -15,6 +15,9 @@ pub(super) struct Watched {
     key: u64,
     fresh_for: Duration,
     expiries: Expiries,
+    /// When it becomes hot. Who asks for it before is one of many, and that load no part of the story.
+    hot_since: Option<Instant>,
+    /// Since then.
     loads: u64,
     /// The first load, and its answer with the loads until then.
     first: Option<Instant>,
@@ -50,6 +53,7 @@ impl Watched {
             key,
             fresh_for,
             expiries: Expiries::new(fresh_for, jitter, warm_since),
+            hot_since: None,
             loads: 0,
             first: None,
             answered: None,
@@ -57,6 +61,11 @@ impl Watched {
             leads: Vec::new(),
             early_expiries: 0,
         }
+    }
+
+    /// It is hot from this moment on only.
+    pub(super) fn hot_since(self, since: Instant) -> Self {
+        Self { hot_since: Some(since), ..self }
     }
 
     pub(super) fn key(&self) -> u64 {
@@ -67,8 +76,10 @@ impl Watched {
         let before = self.expiries.count();
         self.expiries.load_started(now, trigger);
         self.early_expiries += u64::from(is_early(trigger) && self.expiries.count() > before);
-        self.loads += 1;
-        self.first.get_or_insert(now);
+        if self.hot_since.is_none_or(|since| since <= now) {
+            self.loads += 1;
+            self.first.get_or_insert(now);
+        }
         if let Some(until) = self.fresh_until.filter(|_| is_early(trigger)) {
             self.leads.push(until.saturating_duration_since(now));
         }
@@ -133,6 +144,19 @@ mod tests {
         assert_eq!(figures.first_answer, Some((Duration::from_millis(400), 2)));
         let leads = Leads { count: 3, expiries: 2, mean_ms: Some(1_000.0 / 3.0), median_ms: Some(300.0) };
         assert_eq!(figures.leads, leads);
+    }
+
+    #[test]
+    fn a_load_before_the_key_is_hot_does_not_count() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut watched = Watched::new(7, Duration::from_secs(60), 0.0, None).hot_since(at(20_000));
+        watched.load_started(at(3_000), FlightTrigger::Miss);
+        watched.load_answered(at(3_005));
+        watched.load_started(at(20_000), FlightTrigger::Miss);
+        watched.load_answered(at(20_005));
+        let figures = watched.figures();
+        assert_eq!((figures.loads, figures.first_answer), (1, Some((Duration::from_millis(5), 1))));
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub struct Scene {
     pub discards: Tally<DiscardReason>,
     /// Absences in the cache at the end.
     pub negatives: u64,
-    /// Loads of the watched key.
+    /// Loads of the watched key, since it became hot.
     pub hot_loads: u64,
     /// From its first load to the first answer of the origin, and the loads that began meanwhile.
     pub first_answer_ms: Option<f64>,
