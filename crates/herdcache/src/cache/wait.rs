@@ -86,6 +86,7 @@ pub(super) enum Ended<V: Send + Sync + 'static> {
 }
 
 impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K, V, E> {
+    #[inline]
     pub(super) fn new(
         core: &'a Arc<Core<K, V, E>>,
         seat: Seat<'a, K, V, E>,
@@ -170,7 +171,7 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
             self.core.left(&seat.1);
         }
         seat.0.wait_ends(now);
-        self.trace.ends(&seat.1.trace, (self.role, left), seat.0.waited());
+        self.trace.ends(&seat.1.trace, (self.role, left), || seat.0.waited());
         Some(seat)
     }
 }

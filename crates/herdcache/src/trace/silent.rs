@@ -153,5 +153,5 @@ pub(crate) struct Waiting;
 
 impl Waiting {
     #[inline]
-    pub(crate) fn ends(&mut self, _: &Log, _: (FlightRole, Left), _: Duration) {}
+    pub(crate) fn ends(&mut self, _: &Log, _: (FlightRole, Left), _: impl FnOnce() -> Duration) {}
 }

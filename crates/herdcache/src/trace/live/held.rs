@@ -19,16 +19,26 @@ pub(crate) fn together<'a>(logs: impl Iterator<Item = &'a Log>) {
 }
 
 /// A thread on which a flight's span is current.
-pub(crate) struct Current(pub(super) Option<Arc<Lit>>);
+pub(crate) struct Current(Option<Arc<Lit>>);
 
 impl Current {
+    #[inline]
+    pub(super) fn nothing() -> Self {
+        Self(None)
+    }
+
+    pub(super) fn on(lit: Option<Arc<Lit>>) -> Self {
+        Self(lit.filter(|lit| lit.enter()))
+    }
+
     /// Of several, the first that there is.
     pub(crate) fn first<'a>(mut logs: impl Iterator<Item = &'a Log>) -> Self {
-        Self(logs.find_map(Log::lit).filter(|lit| lit.enter()))
+        Self::on(logs.find_map(Log::lit))
     }
 }
 
 impl Drop for Current {
+    #[inline]
     fn drop(&mut self) {
         if let Some(lit) = &self.0 {
             lit.exit();
@@ -67,6 +77,7 @@ impl Stepping<'_> {
 }
 
 impl Drop for Stepping<'_> {
+    #[inline]
     fn drop(&mut self) {
         if let Told::Noted { log, step, began } = self.0 {
             log.note(step, began);

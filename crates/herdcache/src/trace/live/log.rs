@@ -28,7 +28,7 @@ const NOTED: usize = 16;
 /// How far a flight has come, as far as tracing goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// Of a cache that traces nothing: nothing is noted either.
+    /// Of a cache that traces nothing, or opened while nobody listened: nothing is noted either.
     Off,
     /// Not traced.
     Dark,
@@ -148,9 +148,14 @@ impl Log {
         Self::of(Kind::Promised, Some(Box::new(Inner { promise: Some(promise), shared, ..Inner::default() })))
     }
 
-    #[inline]
     fn kind(&self) -> Kind {
         KINDS[usize::from(self.kind.load(Relaxed)) % KINDS.len()]
+    }
+
+    /// What a flight pays at each step where nobody listens: one byte compared, in place.
+    #[inline]
+    fn is(&self, kind: Kind) -> bool {
+        self.kind.load(Relaxed) == kind as u8
     }
 
     #[inline]
@@ -159,10 +164,13 @@ impl Log {
     }
 
     /// Its span, until it lands: what enters it later would move its end.
+    #[inline]
     pub(super) fn lit(&self) -> Option<Arc<Lit>> {
-        if self.kind() != Kind::Lit {
-            return None;
-        }
+        if self.is(Kind::Lit) { self.lit_now() } else { None }
+    }
+
+    #[cold]
+    fn lit_now(&self) -> Option<Arc<Lit>> {
         let inner = self.inner.lock();
         inner.as_ref().filter(|inner| inner.ended.is_none())?.lit.clone()
     }
@@ -170,7 +178,7 @@ impl Log {
     /// The flight is in the table: it gets the span that it was promised. Says if it has landed meanwhile.
     #[inline]
     pub(crate) fn light<'a>(&self, opened: impl FnOnce() -> Opened<'a>) -> Lighting {
-        if self.kind() == Kind::Promised { self.light_up(opened) } else { Lighting::Done }
+        if self.is(Kind::Promised) { self.light_up(opened) } else { Lighting::Done }
     }
 
     #[cold]
@@ -199,12 +207,24 @@ impl Log {
     /// Makes the flight's span current on this thread until the result is dropped.
     #[inline]
     pub(crate) fn enter(&self) -> Current {
-        Current(self.lit().filter(|lit| lit.enter()))
+        if self.is(Kind::Lit) { self.enter_lit() } else { Current::nothing() }
+    }
+
+    #[cold]
+    fn enter_lit(&self) -> Current {
+        Current::on(self.lit())
     }
 
     /// The origin is called from now on.
     #[inline]
     pub(crate) fn origin_begins(&self, now: Moment) {
+        if !self.is(Kind::Off) {
+            self.origin_begins_told(now);
+        }
+    }
+
+    #[cold]
+    fn origin_begins_told(&self, now: Moment) {
         self.origin[0].store(now, Relaxed);
         if let Some(lit) = self.lit() {
             lit.origin_begins();
@@ -214,6 +234,13 @@ impl Log {
     /// The origin has answered.
     #[inline]
     pub(crate) fn origin_ends(&self, now: Moment) {
+        if !self.is(Kind::Off) {
+            self.origin_ends_told(now);
+        }
+    }
+
+    #[cold]
+    fn origin_ends_told(&self, now: Moment) {
         self.origin[1].store(now, Relaxed);
         if let Some(lit) = self.lit() {
             lit.origin_ends();
@@ -221,7 +248,13 @@ impl Log {
     }
 
     /// A step that lasts until the result is dropped.
+    #[inline]
     pub(crate) fn step(&self, step: TraceStep) -> Stepping<'_> {
+        if self.is(Kind::Off) { Stepping(Told::Nobody) } else { self.step_told(step) }
+    }
+
+    #[cold]
+    fn step_told(&self, step: TraceStep) -> Stepping<'_> {
         match self.kind() {
             Kind::Lit => Stepping(Told::Span { _span: self.lit().and_then(|lit| lit.step(step)) }),
             Kind::Dark | Kind::Refused | Kind::Herd if herd::is_any() => {
@@ -279,10 +312,7 @@ impl Log {
     /// A caller waits for the flight from now on.
     #[inline]
     pub(crate) fn joined(&self, role: FlightRole) -> Waiting {
-        match self.kind() {
-            Kind::Off | Kind::Dark | Kind::Refused | Kind::Herd => Waiting::untold(),
-            Kind::Promised | Kind::Lit => self.joined_lit(role),
-        }
+        if self.is(Kind::Promised) || self.is(Kind::Lit) { self.joined_lit(role) } else { Waiting::untold() }
     }
 
     #[cold]
@@ -338,13 +368,21 @@ impl Log {
     }
 
     /// Whether it is a herd that had not been chosen before.
+    #[inline]
     pub(crate) fn is_herd(&self) -> bool {
-        self.kind() == Kind::Herd
+        self.is(Kind::Herd)
     }
 
     /// The flight has landed and its waiters have been woken.
+    #[inline]
     pub(crate) fn landed(&self, ended: Option<&Ended>) {
-        let Some(ended) = ended else { return };
+        if let Some(ended) = ended {
+            self.landed_told(ended);
+        }
+    }
+
+    #[cold]
+    fn landed_told(&self, ended: &Ended) {
         let (lit, herd) = {
             let mut inner = self.inner.lock();
             let Some(inner) = inner.as_mut() else { return };
@@ -362,8 +400,9 @@ impl Log {
     }
 
     /// A caller has waited for a herd that had not been chosen before, until it landed.
+    #[cold]
     pub(super) fn waited(&self, role: FlightRole, waited: Duration) {
-        if self.kind() != Kind::Herd || !herd::wants_wait() {
+        if !herd::wants_wait() {
             return;
         }
         let herd = {

@@ -26,6 +26,7 @@ enum Link {
 }
 
 impl Waiting {
+    #[inline]
     pub(super) fn untold() -> Self {
         Self(None)
     }
@@ -49,11 +50,11 @@ impl Waiting {
 
     /// The wait is over.
     #[inline]
-    pub(crate) fn ends(&mut self, log: &Log, (role, left): (FlightRole, Left), waited: Duration) {
-        match self.0.take() {
-            Some(wait) => wait.ends(log, left),
-            None if left == Left::Landed => log.waited(role, waited),
-            None => {}
+    pub(crate) fn ends(&mut self, log: &Log, (role, left): (FlightRole, Left), waited: impl FnOnce() -> Duration) {
+        if let Some(wait) = self.0.take() {
+            wait.ends(log, left);
+        } else if left == Left::Landed && log.is_herd() {
+            log.waited(role, waited());
         }
     }
 }
