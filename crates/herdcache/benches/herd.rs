@@ -3,12 +3,16 @@
 //! Counts loads, the time from the load's end to the last task's answer, and, on
 //! one thread, allocations and the peak of bytes per waiter with its task. A task
 //! that only waits for a notification shows what the task alone costs. Also prints
-//! the size of a waiting caller's future and the allocations of one miss.
+//! the size of a waiting caller's future and the allocations of one miss; with the feature
+//! `tracing`, what a herd's last answer costs where its flight is traced.
 
 #[path = "herd/scene.rs"]
 mod scene;
 #[allow(dead_code, reason = "each bench uses its own part")]
 mod support;
+#[cfg(feature = "tracing")]
+#[path = "herd/traced.rs"]
+mod traced;
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -100,6 +104,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     sizes(&mut report)?;
     misses(&mut report)?;
+    #[cfg(feature = "tracing")]
+    traced::herds(rounds, waiters, &mut report)?;
     report.print()?;
     Ok(())
 }

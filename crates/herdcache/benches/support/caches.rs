@@ -44,12 +44,31 @@ pub(crate) fn value() -> Arc<Value> {
 
 /// A cache that is measured.
 pub(crate) trait Subject: Sync {
-    /// Stores a value.
-    fn put(&self, key: String);
+    /// Stores this value.
+    fn store(&self, key: String, value: Arc<Value>);
     /// Reads a byte of the value; 1 if it was there.
     fn hit(&self, key: &str) -> u64;
     /// Loads keys that are missing, one after another; gives how many were answered.
-    fn misses<'a>(&'a self, keys: &'a [String], load: Load) -> Pin<Box<dyn Future<Output = u64> + 'a>>;
+    ///
+    /// Where a cache has no asynchronous load: look, load, store, without protection.
+    fn misses<'a>(&'a self, keys: &'a [String], load: Load) -> Pin<Box<dyn Future<Output = u64> + 'a>> {
+        Box::pin(async move {
+            let mut answered = 0;
+            for key in keys {
+                if self.hit(key) == 0 {
+                    let Ok(value) = load.value().await;
+                    self.store(key.clone(), Arc::clone(&value));
+                    answered += seen(&value);
+                }
+            }
+            answered
+        })
+    }
+
+    /// Stores a value.
+    fn put(&self, key: String) {
+        self.store(key, value());
+    }
 
     /// Looks up the keys of a sequence; gives how many were there.
     fn hits(&self, keys: &[String], sequence: &[usize]) -> u64 {
@@ -123,13 +142,14 @@ fn quick_cache(capacity: usize) -> quick_cache::sync::Cache<String, Arc<Value>> 
     quick_cache::sync::Cache::new(capacity)
 }
 
-fn seen(value: &Value) -> u64 {
+/// Reads a byte of it.
+pub(crate) fn seen(value: &Value) -> u64 {
     u64::from(black_box(value[0]) > 0)
 }
 
 impl Subject for Herdcache {
-    fn put(&self, key: String) {
-        self.insert(key, value());
+    fn store(&self, key: String, value: Arc<Value>) {
+        self.insert(key, value);
     }
 
     #[inline]
@@ -157,8 +177,8 @@ impl Subject for Herdcache {
 struct WithLoader(Herdcache);
 
 impl Subject for WithLoader {
-    fn put(&self, key: String) {
-        self.0.put(key);
+    fn store(&self, key: String, value: Arc<Value>) {
+        self.0.store(key, value);
     }
 
     #[inline]
@@ -175,8 +195,8 @@ impl Subject for WithLoader {
 }
 
 impl Subject for moka::future::Cache<String, Arc<Value>> {
-    fn put(&self, key: String) {
-        ready(self.insert(key, value()));
+    fn store(&self, key: String, value: Arc<Value>) {
+        ready(self.insert(key, value));
     }
 
     #[inline]
@@ -199,34 +219,19 @@ impl Subject for moka::future::Cache<String, Arc<Value>> {
 }
 
 impl<S: BuildHasher + Clone + Send + Sync + 'static> Subject for moka::sync::Cache<String, Arc<Value>, S> {
-    fn put(&self, key: String) {
-        self.insert(key, value());
+    fn store(&self, key: String, value: Arc<Value>) {
+        self.insert(key, value);
     }
 
     #[inline]
     fn hit(&self, key: &str) -> u64 {
         self.get(key).map_or(0, |value| seen(&value))
     }
-
-    fn misses<'a>(&'a self, keys: &'a [String], load: Load) -> Pin<Box<dyn Future<Output = u64> + 'a>> {
-        Box::pin(async move {
-            let mut answered = 0;
-            for key in keys {
-                // It has no asynchronous load: look, load, store, without protection.
-                if self.get(key).is_none() {
-                    let Ok(value) = load.value().await;
-                    self.insert(key.clone(), Arc::clone(&value));
-                    answered += seen(&value);
-                }
-            }
-            answered
-        })
-    }
 }
 
 impl Subject for quick_cache::sync::Cache<String, Arc<Value>> {
-    fn put(&self, key: String) {
-        self.insert(key, value());
+    fn store(&self, key: String, value: Arc<Value>) {
+        self.insert(key, value);
     }
 
     #[inline]

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::Effort;
 
 /// Crates whose versions a reader needs to repeat a figure.
-const CRATES: [&str; 5] = ["herdcache", "moka", "quick_cache", "tokio", "foldhash"];
+const CRATES: [&str; 8] = ["herdcache", "moka", "quick_cache", "tokio", "foldhash", "foyer", "cached", "stretto"];
 
 /// Collects what a bench found and prints it as one document.
 pub(crate) struct Report {
@@ -57,11 +57,14 @@ fn processor() -> String {
     model.and_then(|line| line.split_once(": ")).map_or_else(|| "unknown".to_owned(), |(_, model)| model.to_owned())
 }
 
-/// The versions that were compiled, from the lock file, and the compiler.
+/// The versions that were compiled, as far as this package knows them from its lock file, and the compiler.
 fn versions() -> Map<String, Value> {
-    let lock = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock")).unwrap_or_default();
+    // A package of its own, or one of a workspace.
+    let places =
+        [concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.lock"), concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock")];
+    let lock = places.iter().find_map(|place| std::fs::read_to_string(place).ok()).unwrap_or_default();
     let mut versions: Map<String, Value> =
-        CRATES.iter().map(|name| ((*name).to_owned(), json!(version(&lock, name)))).collect();
+        CRATES.iter().filter_map(|name| Some(((*name).to_owned(), json!(version(&lock, name)?)))).collect();
     let compiler = std::process::Command::new("rustc").arg("--version").output();
     let compiler =
         compiler.map_or_else(|_| "unknown".to_owned(), |done| String::from_utf8_lossy(&done.stdout).trim().to_owned());
@@ -69,9 +72,8 @@ fn versions() -> Map<String, Value> {
     versions
 }
 
-fn version(lock: &str, name: &str) -> String {
+fn version<'a>(lock: &'a str, name: &str) -> Option<&'a str> {
     let head = format!("name = \"{name}\"\nversion = \"");
-    lock.split_once(&head)
-        .and_then(|(_, rest)| rest.split_once('"'))
-        .map_or_else(|| "unknown".to_owned(), |(version, _)| version.to_owned())
+    let (_, rest) = lock.split_once(&head)?;
+    Some(rest.split_once('"')?.0)
 }
