@@ -13,34 +13,33 @@ use crate::support::rounds::median;
 use crate::{Herdcache, KEY};
 
 /// Spans of waits for one flight: none at all, the default, every waiter's.
-const CASES: [(&str, fn() -> Traces); 3] =
-    [("heard, no span", Traces::none), ("traced, 64 waits", traced), ("traced, every wait", || traced().waits(10_000))];
-
-fn traced() -> Traces {
-    Traces::default().one_in(1).per_second(1_000)
+fn cases() -> [(&'static str, Traces); 3] {
+    let traced = Traces::default().one_in(1).per_second(1_000);
+    [("heard, no span", Traces::none()), ("traced, 64 waits", traced), ("traced, every wait", traced.waits(10_000))]
 }
 
 /// From here on somebody listens in this process: nothing else may be timed after it.
 pub(crate) fn herds(rounds: usize, waiters: usize, report: &mut Report) -> Result<(), Box<dyn Error>> {
     tracing::subscriber::set_global_default(tracing_subscriber::registry())?;
     let two = Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
-    let mut wakes = [const { (Vec::new(), Vec::new()) }; CASES.len()];
+    let cases = cases();
+    let mut wakes = [const { (Vec::new(), Vec::new()) }; 3];
     for round in 0..=rounds {
-        for at in 0..CASES.len() {
-            let at = (at + round) % CASES.len();
+        for at in 0..cases.len() {
+            let at = (at + round) % cases.len();
             let one = Builder::new_current_thread().enable_time().build()?;
-            let (on_one, on_two) = (herd(CASES[at].1(), &one, waiters)?, herd(CASES[at].1(), &two, waiters)?);
+            let (on_one, on_two) = (herd(cases[at].1, &one, waiters)?, herd(cases[at].1, &two, waiters)?);
             wakes[at].0.push(on_one.last_wake_ms);
             wakes[at].1.push(on_two.last_wake_ms);
         }
     }
-    for ((name, _), (on_one, on_two)) in CASES.iter().zip(&wakes) {
+    for ((name, _), (on_one, on_two)) in cases.iter().zip(&wakes) {
         let [one, two] = [on_one, on_two].map(|wakes| (median(wakes) * 1_000.0).round() / 1_000.0);
         report.result(*name, json!({ "last_wake_ms_1_thread": one, "last_wake_ms_2_threads": two }));
-        if *name != CASES[0].0 {
-            report.ratio(format!("last wake, 1 thread: {name} / {}", CASES[0].0), median(on_one) / median(&wakes[0].0));
+        if *name != cases[0].0 {
+            report.ratio(format!("last wake, 1 thread: {name} / {}", cases[0].0), median(on_one) / median(&wakes[0].0));
             report
-                .ratio(format!("last wake, 2 threads: {name} / {}", CASES[0].0), median(on_two) / median(&wakes[0].1));
+                .ratio(format!("last wake, 2 threads: {name} / {}", cases[0].0), median(on_two) / median(&wakes[0].1));
         }
     }
     Ok(())
