@@ -2,8 +2,8 @@
 //!
 //! Its index states how long each chapter takes, which goes by its words. Each row of the
 //! table of faults names tests and counters: the tests are there, the counters are fields of
-//! the snapshot, and one of the row's tests looks at each of them. Whether a row's words
-//! say what its tests show is left to readers.
+//! the snapshot, and one of the row's tests looks at each of them. What a row says that
+//! callers and the database see is played in `crates/guide/tests/faults`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -13,7 +13,7 @@ use crate::seen::{DEGRADED, Rows, Seen, Told, ask, herd, ms, read};
 
 pub(crate) const ALL: &[Scene] = &[
     ("one load fails", || run_paused(fails())),
-    ("the same, with an older value in its bound", || run_paused(fails_with_reserve())),
+    ("the same, with an older value", || run_paused(fails_with_reserve())),
     ("a refresh fails", || run_paused(refresh_fails())),
     ("it is down for all keys", || run_paused(down())),
     ("it hangs", || run_paused(hangs())),
@@ -41,7 +41,7 @@ async fn through_windows(rows: &Rows, db: &Db, key: u64, seen: &mut Seen, who: [
 async fn fails() -> Seen {
     let ((rows, db), mut seen) = (simple(SHORT), Seen::default());
     db.is(Mood::Fails);
-    through_windows(&rows, &db, 7, &mut seen, ["who waits for a load", "who comes between loads"]).await;
+    through_windows(&rows, &db, 7, &mut seen, ["who loads", "in the window"]).await;
     seen.end(&rows, &db)
 }
 
@@ -51,7 +51,7 @@ async fn fails_with_reserve() -> Seen {
     db.change();
     db.is(Mood::Fails);
     pass(FRESH).await;
-    through_windows(&rows, &db, 7, &mut seen, ["who waits for a load", "who comes between loads"]).await;
+    through_windows(&rows, &db, 7, &mut seen, ["who loads", "in the window"]).await;
     seen.end(&rows, &db)
 }
 
@@ -83,7 +83,7 @@ async fn down() -> Seen {
     for key in 21.. {
         let told = read(&rows, &db, key).await;
         seen.told(if told.took.is_zero() { "then" } else { "probes" }, [told]);
-        seen.told("with an older value in its bound", [read(&rows, &db, 0).await]);
+        seen.told("with an older value", [read(&rows, &db, 0).await]);
         if began.elapsed() > ms(10_000) {
             break;
         }
@@ -186,7 +186,7 @@ async fn fallback() -> Seen {
     db.change();
     db.is(Mood::Fails);
     pass(FRESH).await;
-    seen.told("with an older value in its bound", herd(&rows, &db, [8; 5]).await);
+    seen.told("with an older value", herd(&rows, &db, [8; 5]).await);
     db.forget();
     through_windows(&rows, &db, 7, &mut seen, ["", ""]).await;
     assert!(rows.peek(&7).is_none(), "never stored");

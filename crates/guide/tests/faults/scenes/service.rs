@@ -24,7 +24,7 @@ async fn panics() -> Seen {
     let ((rows, db), mut seen) = (simple(SHORT), Seen::default());
     db.is(Mood::Panics);
     seen.told("", herd(&rows, &db, [7; 200]).await);
-    seen.told("who comes in the window after it", [read(&rows, &db, 7).await]);
+    seen.told("in the window", [read(&rows, &db, 7).await]);
     seen.end(&rows, &db)
 }
 
@@ -58,7 +58,7 @@ async fn invalidated() -> Seen {
     db.change();
     rows.invalidate(&7).await;
     let later = ask(&rows, &db, 7);
-    seen.told("earlier callers", all(vec![earlier]).await);
+    seen.told("earlier ones", all(vec![earlier]).await);
     seen.told("later ones", all(vec![later]).await);
     pass(LOAD).await;
     seen.told("the next", [read(&rows, &db, 7).await]);
@@ -72,7 +72,7 @@ async fn overtaken() -> Seen {
     db.change();
     rows.insert(7, db.row()).await;
     seen.told("later ones", [read(&rows, &db, 7).await]);
-    seen.told("earlier callers", all(vec![earlier]).await);
+    seen.told("earlier ones", all(vec![earlier]).await);
     seen.told("later ones", [read(&rows, &db, 7).await]);
     seen.end(&rows, &db)
 }
@@ -89,7 +89,7 @@ async fn late_version() -> Seen {
     db.change();
     db.takes(ms(50));
     seen.told("others", [read(&soon, &db, 7).await]);
-    seen.told("who waits for the late load", all(vec![lags]).await);
+    seen.told("its own callers", all(vec![lags]).await);
     settle().await;
     seen.told("others", [read(&late, &db, 7).await, read(&soon, &db, 7).await]);
     seen.end(&late, &db)
@@ -122,8 +122,8 @@ async fn shutdown() -> Seen {
     settle().await;
     db.forget();
     rows.shutdown(limit).await;
-    seen.told("whose load ends in time", all(vec![ends]).await);
-    seen.told("whose load does not", all(hangs.into()).await);
+    seen.told("loads that end", all(vec![ends]).await);
+    seen.told("others", all(hangs.into()).await);
     seen.told("later ones", [read(&rows, &db, 9).await]);
     seen.end(&rows, &db)
 }
@@ -135,16 +135,14 @@ fn runtime_ends() -> Seen {
     };
     let (first, second) = (runtime(), runtime());
     let ((rows, db), mut seen) = (simple(SHORT), Seen::default());
-    let leader = first.block_on(async {
-        let leader = ask(&rows, &db, 7);
-        settle().await;
-        leader
-    });
-    let waiters = second.block_on(async {
-        let waiters: Vec<_> = (0..10).map(|_| ask(&rows, &db, 7)).collect();
-        settle().await;
-        waiters
-    });
+    let on = |runtime: &Runtime, callers: usize| -> Vec<_> {
+        let _here = runtime.enter();
+        let callers = (0..callers).map(|_| ask(&rows, &db, 7)).collect();
+        runtime.block_on(settle());
+        callers
+    };
+    let leader = on(&first, 1);
+    let waiters = on(&second, 10);
     drop(first);
     drop(leader);
     seen.told("", second.block_on(all(waiters)));

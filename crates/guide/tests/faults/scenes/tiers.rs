@@ -52,7 +52,7 @@ async fn swallows() -> Seen {
     }
     for key in 5..150 {
         let told = read(&rows, &db, key).await;
-        seen.told(if told.took == LOAD { "then" } else { "probes, one a second" }, [told]);
+        seen.told(if told.took == LOAD { "then" } else { "probes" }, [told]);
         seen.look(&rows);
     }
     seen.end(&rows, &db)
@@ -68,7 +68,7 @@ async fn loses() -> Seen {
     assert_eq!(tier.values(), 40);
     tier.flush();
     db.forget();
-    seen.span("five loads' time", 5 * LOAD);
+    seen.span("five loads", 5 * LOAD);
     seen.told("", herd(&other, &db, 0..40).await);
     seen.end(&other, &db)
 }
@@ -112,7 +112,7 @@ async fn lost_invalidation() -> Seen {
     here.invalidate(&7).await;
     seen.look(&here);
     seen.told("here", [read(&here, &db, 7).await]);
-    seen.told("elsewhere, until it has arrived", [read(&elsewhere, &db, 7).await]);
+    seen.told("elsewhere", [read(&elsewhere, &db, 7).await]);
     let mut seen = seen.end(&here, &db);
     tier.heal();
     pass(ms(6_000)).await;
