@@ -65,7 +65,7 @@ struct State {
 pub(crate) struct Db(Arc<Mutex<State>>);
 
 /// A call that runs; dropped before its end, it was given up.
-struct Running {
+pub(crate) struct Running {
     db: Db,
     warm: bool,
     ended: bool,
@@ -141,11 +141,9 @@ impl Db {
         self.call(key, false).await
     }
 
-    /// The same for work that blocks its thread until `wait` returns.
-    pub(crate) fn block(&self, key: u64, wait: impl FnOnce()) {
-        let mut running = self.begin(key, false);
-        wait();
-        running.ended = true;
+    /// A call that has begun, to be taken along into work that blocks its thread.
+    pub(crate) fn work(&self, key: u64) -> Running {
+        self.begin(key, false)
     }
 
     async fn call(&self, key: u64, warm: bool) -> Result<Loaded<u64>, DbError> {
@@ -167,6 +165,12 @@ impl Db {
             Mood::Fails => Err(DbError),
             Mood::Panics => panic!("no such table"),
         }
+    }
+}
+
+impl Running {
+    pub(crate) fn end(mut self) {
+        self.ended = true;
     }
 }
 

@@ -136,9 +136,13 @@ async fn blocks() -> Seen {
         let (rows, db) = (rows.clone(), db.clone());
         async move {
             let began = Instant::now();
-            let work = db.clone();
+            let work = db.work(7);
             let load = |cx: LoadContext<u64, u64>| async move {
-                let done = cx.run_blocking(move || work.block(7, || _ = wait.recv())).await;
+                let blocks = move || {
+                    let _ = wait.recv();
+                    work.end();
+                };
+                let done = cx.run_blocking(blocks).await;
                 done.map(|()| 1).map_err(|_| DbError)
             };
             let got = rows.get_with(&7, load).await;
