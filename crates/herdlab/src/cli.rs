@@ -153,7 +153,9 @@ fn list() -> Result<u8, Stopped> {
 fn run(args: &RunArgs) -> Result<u8, Stopped> {
     let mut scenarios = scenarios(&args.scenarios)?;
     if let Some(store) = args.store {
-        scenarios.iter_mut().for_each(|scenario| scenario.cache.store = store);
+        for scenario in &mut scenarios {
+            scenario.cache.store = store;
+        }
     }
     let mut jobs = Vec::new();
     for scenario in &scenarios {
