@@ -58,7 +58,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
         }
     }
 
-    /// The most entries in the local store: 1 to 2³². Default 10,000.
+    /// The most values in the local store: 1 to 2³². Default 10,000. Absences come on top, see
+    /// [`negative_share`](Self::negative_share); and moka may be above for a moment, see [`LocalStore`].
     ///
     /// More: memory. Fewer: evictions, and misses because of them.
     pub fn capacity(mut self, entries: u64) -> Self {
@@ -68,8 +69,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
 
     /// Where entries are kept, and which of them make room. Default: [`LocalStore::Moka`].
     ///
-    /// `Moka`: a hit costs about as much as moka's own. `Quick` (feature `quick-cache`): a fraction of that, and never an
-    /// entry more than `capacity`; a key that becomes hot at a full cache is loaded twice where moka, which sees those
+    /// `Moka`: a hit costs about as much as moka's own. `Quick` (feature `quick-cache`): a fraction of that, and never a
+    /// value more than `capacity`; a key that becomes hot at a full cache is loaded twice where moka, which sees those
     /// who wait, loads it once.
     pub fn store(mut self, store: LocalStore) -> Self {
         self.store = Some(store);

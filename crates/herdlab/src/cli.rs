@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use herdcache::LocalStore;
 
 use crate::html;
 use crate::play::{PlayError, play_recorded};
@@ -59,6 +60,9 @@ struct RunArgs {
     /// Policies instead of the scenario's own: names separated by commas; `all` by itself is one of each kind
     #[arg(long, value_name = "POLICY,…", value_delimiter = ',')]
     policy: Vec<String>,
+    /// The local store, instead of the scenarios' own
+    #[arg(long, value_name = "STORE", value_parser = store)]
+    store: Option<LocalStore>,
     #[command(flatten)]
     common: Common,
     /// Write every run as JSON; `-` is the standard output
@@ -100,6 +104,14 @@ struct Common {
     jobs: Option<std::num::NonZeroUsize>,
 }
 
+/// The store of this label; another word is told with those that there are.
+fn store(label: &str) -> Result<LocalStore, String> {
+    LocalStore::of_label(label).ok_or_else(|| {
+        let known: Vec<_> = LocalStore::ALL.iter().map(|store| store.label()).collect();
+        format!("say one of {}", known.join(", "))
+    })
+}
+
 /// What ends a command early, for a person.
 struct Stopped {
     code: u8,
@@ -139,7 +151,12 @@ fn list() -> Result<u8, Stopped> {
 }
 
 fn run(args: &RunArgs) -> Result<u8, Stopped> {
-    let scenarios = scenarios(&args.scenarios)?;
+    let mut scenarios = scenarios(&args.scenarios)?;
+    if let Some(store) = args.store {
+        for scenario in &mut scenarios {
+            scenario.cache.store = store;
+        }
+    }
     let mut jobs = Vec::new();
     for scenario in &scenarios {
         for policy in policies(scenario, &args.policy)? {

@@ -13,6 +13,7 @@ mod stamp;
 
 use std::time::Duration;
 
+use herdcache::{Cache, Key};
 use herdfeed::{Measure, OriginResult, Outcome, RejectReason, Tally};
 use serde::Serialize;
 
@@ -24,7 +25,7 @@ pub use scene::{BystanderFacts, EarlyFacts, Peaks, Scene, Second, SizeFacts, Sto
 pub use stamp::utc;
 
 /// Version of the document's format; a higher one only adds until the first number changes.
-pub const VERSION: &str = "1.1";
+pub const VERSION: &str = "1.2";
 
 /// What one command of the lab prints.
 #[derive(Clone, Debug, Serialize)]
@@ -91,6 +92,8 @@ pub struct Setup {
     pub data_bytes: u64,
     /// The most entries in the local tier.
     pub capacity: u64,
+    /// In which of the engine's stores they were, by its label.
+    pub store: String,
     /// Intended arrivals each second; `null` where users wait for their answers.
     pub rate_per_s: Option<f64>,
     /// Users who wait for their answers; `null` where arrivals do not depend on answers.
@@ -264,6 +267,12 @@ pub struct Phase {
     pub outcomes: Tally<Outcome>,
     /// Calls that began in it.
     pub origin_calls: u64,
+}
+
+/// The store that the engine says it keeps this cache's entries in.
+pub(crate) fn store<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static>(cache: &Cache<K, V, E>) -> String {
+    let (caches, _) = herdcache::process_config();
+    caches.into_iter().find(|config| config.name == cache.name()).unwrap_or_default().store
 }
 
 /// Of nothing there is no part.

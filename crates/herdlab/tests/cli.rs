@@ -112,6 +112,28 @@ fn a_policy_of_which_nothing_is_checked_is_told() {
     assert!(!told(all).contains("checks nothing of"), "{}", told(all));
 }
 
+/// Each run says which store it used: the scenario's, or that of the command line.
+#[test]
+fn a_store_can_be_chosen_and_is_told() {
+    let folder = Folder::new("store");
+    fs::write(folder.0.join("lru.toml"), SMALL.replace("[cache]", "[cache]\nstore = \"moka-lru\"")).unwrap();
+    let stores = |arguments: &[&str]| {
+        let done =
+            folder.run(&[&["run", "small.toml", "lru.toml", "--policy", "none", "--json", "-"], arguments].concat());
+        let document: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+        let runs = document["runs"].as_array().unwrap().clone();
+        runs.iter().map(|run| run["store"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(stores(&[]), ["moka", "moka-lru"]);
+    assert_eq!(stores(&["--store", "quick"]), ["quick", "quick"]);
+    let refused = folder.run(&["run", "small.toml", "--store", "redis"]);
+    let why = said(&refused.stderr);
+    assert!(
+        refused.status.code() == Some(2) && why.contains("--store <STORE>") && why.contains("moka-lru, quick"),
+        "{why}"
+    );
+}
+
 /// Arguments, exit code, and what is said: files that cannot be written are told before anything is played.
 const REFUSED: &[(&[&str], i32, &str)] = &[
     (&["run", "small.toml", "--json", "none/runs.json"], 1, "none/runs.json: "),

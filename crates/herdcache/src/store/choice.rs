@@ -11,7 +11,9 @@ use crate::config::ConfigError;
 /// The local store of a cache: how its entries are kept, and which of them make room. Chosen by
 /// [`Builder::store`](crate::Builder::store).
 ///
-/// `capacity` is counted in entries, of one unit each whatever their size: there is none that does not fit.
+/// `capacity` is counted in entries, of one unit each whatever their size: there is none that does not fit. It is the room
+/// for values. Absences have a store of the same kind beside it, of `capacity` × `negative_share` entries, one at least: with
+/// the defaults 10,000 values and 1,000 absences, and with a `capacity` of 1 one of each.
 /// What the stores cost and keep is measured in `docs/performance.md`.
 ///
 /// ```
@@ -29,7 +31,7 @@ pub enum LocalStore {
     /// default.
     ///
     /// Evicts by and by, in maintenance that reads and writes do for each other: between two of its runs there may be
-    /// more entries than `capacity`.
+    /// more values than `capacity`, and more absences than their share of it.
     #[default]
     Moka,
     /// moka with LRU: a new key is always admitted. For comparisons in labs: it answers fewer requests from the same room
@@ -39,7 +41,8 @@ pub enum LocalStore {
     /// `quick_cache`, whose policy is close to S3-FIFO: a hit costs a fraction of one on moka. With the feature
     /// `quick-cache`.
     ///
-    /// Evicts with each write, so that there are never more entries than `capacity`. The room is split among shards by
+    /// Evicts with each write, so that there are never more values than `capacity`, nor more absences than their share
+    /// of it, which comes on top. Either room is split among shards by
     /// the keys' hash: 4 for each processor, of 256 entries at least, and rounded down to whole shards. One may be full
     /// before the others are; a cache of fewer than 512 entries has one, and is exact. A key's `Eq` is asked under a
     /// shard's lock, so it must not call the cache.

@@ -45,14 +45,16 @@ pub trait Balanced {
 
 /// Asserts that nothing runs, and that everything that began has ended and was told exactly once.
 ///
+/// It looks at all that a snapshot tells of what goes on; what it says of the past, as events, peaks and conditions, may stay.
+///
 /// For the end of a test, when every request has its answer, or was dropped, and its loads have ended
 /// ([`settle`](super::settle) or [`pass`](super::pass) lets them). A cache is looked at with its gate, so nothing else may be
 /// on its way behind that gate either, nor any [`GatePermit`](crate::GatePermit) be held.
 ///
 /// | law | at rest |
 /// |---|---|
-/// | L1 | outcomes add up to the requests begun, flight ends to flight starts and their durations, refreshes to the flights that refreshed, results to origin calls, classes to errors; each flight that a request opened has one leader; each answer past freshness has one reason |
-/// | L6 | nothing is active, waits, is queued or is abandoned; no permit is out; no warm-up runs |
+/// | L1 | outcomes add up to the requests begun, flight ends to flight starts and their durations, refreshes to the flights that refreshed, results to origin calls and their durations, classes to errors; each flight that a request opened has one leader; each answer past freshness has one reason and one age |
+/// | L6 | nothing is active, waits, is queued or is abandoned, invalidations on their way to a shared tier included; no permit is out and no lease held, no flight follows another process's; no warm-up runs |
 /// | – | the run-time checks of L3, L4 and L5 found nothing |
 ///
 /// ```should_panic
@@ -108,11 +110,14 @@ impl Balanced for CacheSnapshot {
         let told = self.refreshes.total().min(refreshing);
         book.same("L1", "ends (refreshes) of the flights that refreshed", told, refreshing);
         book.same("L1", "durations (flight) of the flight ends", self.flight.count, self.flights.total());
+        let results = self.origin_results.total();
+        book.same("L1", "durations (origin_call) of the origin_results", self.origin_call.count, results);
         let opened = self.flight_starts[FlightTrigger::Miss] + self.flight_starts[FlightTrigger::Batch];
         let leaders = self.participants[FlightRole::Leader];
         book.same("L1", "leaders of the flights that requests opened", leaders, opened);
         let old = self.outcomes[Outcome::Stale] + self.outcomes[Outcome::Reserve];
         book.same("L1", "reasons (stale_serves) of the answers past freshness", self.stale_serves.total(), old);
+        book.same("L1", "ages (stale_age) of the answers past freshness", self.stale_age.count, old);
         let classes = self.origin_errors.values().fold(0_u64, |sum, errors| sum.saturating_add(*errors));
         book.same("L1", "classes (origin_errors) of the errors", classes, self.origin_results[OriginResult::Error]);
         let refused = self.rejections.total().saturating_sub(self.refresh_rejections.total());
@@ -127,14 +132,26 @@ impl Balanced for CacheSnapshot {
                 ("requests in progress (active)", self.active),
                 ("requests that wait (waiting)", self.waiting),
                 ("flights in progress (flights_active)", self.flights_active),
+                ("age of the oldest flight (flight_oldest_us)", self.flight_oldest_us),
+                ("flights in progress that are shown (live)", self.live.len() as u64),
                 ("flights that nobody waits for (flights_unwatched)", self.flights_unwatched),
                 ("background refreshes (refreshes_active)", self.refreshes_active),
                 ("origin calls in progress (origin_active)", self.origin_active),
                 ("origin calls given up that go on (origin_abandoned)", self.origin_abandoned),
                 ("warm-ups in progress (warmup.running)", warm.running),
+                ("keys that warm-ups have before them (warmup.left)", warm.left),
+                ("keys that warm-ups load at once (warmup.width)", warm.width),
             ],
         );
-        book.none("run-time checks", [("violations (law_violations)", self.law_violations)]);
+        if let Some(shared) = &self.shared {
+            book.none("L6", [("invalidations on their way to the tier (shared.queued)", shared.queued)]);
+        }
+        if let Some(lease) = &self.lease {
+            let following = ("flights that follow another process (lease.following)", lease.following);
+            book.none("L6", [("leases held (lease.held)", lease.held), following]);
+        }
+        let laws = ("violations by law (laws)", self.laws.total());
+        book.none("run-time checks", [("violations (law_violations)", self.law_violations), laws]);
         book.wrong
     }
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use herdcache::herdfeed::{
-    CacheSnapshot, FlightEnd, FlightRole, FlightTrigger, GateSnapshot, OriginResult, Outcome, PermitClass,
-    RefreshResult, RejectReason, Snapshot, StaleReason,
+    CacheSnapshot, FlightEnd, FlightRole, FlightTrigger, GateSnapshot, Law, LiveFlight, OriginResult, Outcome,
+    PermitClass, RefreshResult, RejectReason, Snapshot, Stage, StaleReason,
 };
 use herdcache::testing::{Balanced, Reply, ScriptedOrigin, assert_balanced, pass, run_paused};
 use herdcache::{Answer, Cache, Failure, Gate, GetError, LoadContext, Loaded, ReadThrough, Ttl};
@@ -172,7 +172,7 @@ fn said(what: &impl Balanced) -> Vec<String> {
 #[test]
 fn l1_l6_each_line_of_the_check_can_fail() {
     type Break = fn(&mut CacheSnapshot);
-    let table: [(Break, &str); 20] = [
+    let table: [(Break, &str); 30] = [
         (|s| s.begun = 3, "L1: outcomes of the requests begun: 0 where 3 must be (3 too few)"),
         (
             |s| s.flight_starts[FlightTrigger::Warmup] = 1,
@@ -222,6 +222,31 @@ fn l1_l6_each_line_of_the_check_can_fail() {
             "L6: origin calls given up that go on (origin_abandoned): 1 where 0 must be (1 too many)",
         ),
         (|s| s.warmup.running = 1, "L6: warm-ups in progress (warmup.running): 1 where 0 must be (1 too many)"),
+        (
+            |s| s.warmup.left = 1,
+            "L6: keys that warm-ups have before them (warmup.left): 1 where 0 must be (1 too many)",
+        ),
+        (|s| s.warmup.width = 1, "L6: keys that warm-ups load at once (warmup.width): 1 where 0 must be (1 too many)"),
+        (|s| s.flight_oldest_us = 1, "L6: age of the oldest flight (flight_oldest_us): 1 where 0 must be (1 too many)"),
+        (|s| s.live.push(flight()), "L6: flights in progress that are shown (live): 1 where 0 must be (1 too many)"),
+        (
+            |s| s.origin_call.count = 1,
+            "L1: durations (origin_call) of the origin_results: 1 where 0 must be (1 too many)",
+        ),
+        (
+            |s| s.stale_age.count = 1,
+            "L1: ages (stale_age) of the answers past freshness: 1 where 0 must be (1 too many)",
+        ),
+        (
+            |s| s.shared.get_or_insert_default().queued = 1,
+            "L6: invalidations on their way to the tier (shared.queued): 1 where 0 must be (1 too many)",
+        ),
+        (|s| s.lease.get_or_insert_default().held = 1, "L6: leases held (lease.held): 1 where 0 must be (1 too many)"),
+        (
+            |s| s.lease.get_or_insert_default().following = 1,
+            "L6: flights that follow another process (lease.following): 1 where 0 must be (1 too many)",
+        ),
+        (|s| s.laws[Law::L5] = 1, "run-time checks: violations by law (laws): 1 where 0 must be (1 too many)"),
         (|s| s.law_violations = 1, "run-time checks: violations (law_violations): 1 where 0 must be (1 too many)"),
     ];
     for (wrong, line) in table {
@@ -232,11 +257,27 @@ fn l1_l6_each_line_of_the_check_can_fail() {
     }
 }
 
+/// A flight as a snapshot shows it.
+fn flight() -> LiveFlight {
+    let (trigger, stage) = (FlightTrigger::Miss, Stage::Held);
+    LiveFlight {
+        id: 1,
+        key: "7".into(),
+        trigger,
+        cause: None,
+        started_mono_us: 0,
+        age_us: 0,
+        waiters: 0,
+        stage,
+        end: None,
+    }
+}
+
 /// L1: every error has one class.
 #[test]
 fn l1_errors_without_a_class_are_seen() {
     let mut snapshot = CacheSnapshot { origin_calls: 1, ..CacheSnapshot::default() };
-    snapshot.origin_results[OriginResult::Error] = 1;
+    (snapshot.origin_results[OriginResult::Error], snapshot.origin_call.count) = (1, 1);
     assert_eq!(
         said(&snapshot),
         ["cache \"\": L1: classes (origin_errors) of the errors: 0 where 1 must be (1 too few)"]

@@ -1,7 +1,7 @@
 //! N1: absences have a time of their own, and a room of their own.
 
 use herdcache::herdfeed::{Outcome, RemovalCause};
-use herdcache::{Cache, Gate, Loaded, Ttl};
+use herdcache::{Cache, Gate, Loaded, LocalStore, Ttl};
 
 use crate::support::{DbError, Rows, assert_quiet, ms, outcome};
 
@@ -89,4 +89,31 @@ async fn n1_absences_have_their_own_ttl() {
     tokio::time::advance(ms(1)).await;
     let got = cache.get_with(&7, |_| async { Ok(2) }).await;
     assert_eq!(outcome(&got), Some(Outcome::Loaded));
+}
+
+/// L7, N1: on each store `capacity` bounds the values and its share the absences, which come on top; the share is one entry at
+/// least. The snapshot settles moka first; quick_cache is within both bounds after each write.
+#[tokio::test(start_paused = true)]
+async fn l7_absences_have_their_room_on_top_of_the_capacity() {
+    for store in LocalStore::ALL {
+        for (capacity, share, room) in [(1, 0.1, 1), (1, 0.5, 1), (100, 0.1, 10), (300, 0.5, 150)] {
+            let gate = Gate::new(64);
+            let builder = Cache::<u64, u64, DbError>::builder("room", TTL, &gate).jitter(0.0).store(*store);
+            let cache = builder.capacity(capacity).negative_share(share).build().unwrap();
+            for key in 0..4 * capacity {
+                cache.insert(key, key);
+                cache.insert(1_000_000 + key, Loaded::absent());
+                let snapshot = cache.snapshot();
+                let values = snapshot.entries - snapshot.negatives;
+                assert!(
+                    values <= capacity && snapshot.negatives <= room,
+                    "{store}: {values} and {}",
+                    snapshot.negatives
+                );
+            }
+            let snapshot = cache.snapshot();
+            let held = (snapshot.entries, snapshot.negatives, snapshot.negative_capacity);
+            assert_eq!(held, (capacity + room, room, room), "{store}: {capacity} entries");
+        }
+    }
 }

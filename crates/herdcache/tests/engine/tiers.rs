@@ -36,6 +36,14 @@ fn lease(cache: &Rows) -> LeaseSnapshot {
     cache.snapshot().lease.unwrap()
 }
 
+/// Nothing goes on but so many invalidations that have not reached the tier.
+fn assert_quiet_but_queued(cache: &Rows, queued: u64) {
+    let mut snapshot = cache.snapshot();
+    let found = snapshot.shared.as_mut().map(|shared| std::mem::take(&mut shared.queued));
+    assert_eq!(found, Some(queued));
+    crate::support::assert_quiet(&snapshot);
+}
+
 /// A read whose load, if it comes to one, takes this long and gives this.
 async fn get(cache: &Rows, key: u64, calls: &Arc<Calls>, load: (Duration, u64)) -> u64 {
     crate::support::value(cache.get_with(&key, calls.load(load.0, Ok(load.1))).await)

@@ -9,8 +9,8 @@ use crate::load::LoadFigures;
 use crate::origin::{Origin, Pool};
 use crate::quantiles::Quantiles;
 use crate::run::{
-    Check, Failures, Figures, Ledger, OriginFacts, Run, RunConfig, Setup, StaleFacts, TimeoutsMs, policy, ratio, utc,
-    whole_ms,
+    Check, Failures, Figures, Ledger, OriginFacts, Run, RunConfig, Setup, StaleFacts, TimeoutsMs, policy, ratio, store,
+    utc, whole_ms,
 };
 
 /// Everything that is known of `demo`, which must be at rest.
@@ -38,6 +38,7 @@ fn setup(demo: &Demo) -> Setup {
         value_bytes: config.value_bytes as u64,
         data_bytes: config.value_bytes as u64 * config.keys(),
         capacity: config.capacity,
+        store: store(&demo.engine.cache),
         rate_per_s: Some(config.rate_per_s),
         users: None,
         think_ms: None,

@@ -10,7 +10,7 @@ use crate::origin::Pool;
 use crate::policy::Policy;
 use crate::run::{
     Check, EarlyFacts, Failures, Figures, Ledger, OriginFacts, Run, RunConfig, Scene, Setup, StaleFacts, TimeoutsMs,
-    TtlMs, ratio, utc, whole_ms,
+    TtlMs, ratio, store, utc, whole_ms,
 };
 use crate::scenario::Scenario;
 use crate::verdict;
@@ -41,6 +41,7 @@ fn setup(scenario: &Scenario, policy: &Policy, seed: u64, played: &Played, cache
         value_bytes: scenario.origin.value_bytes,
         data_bytes: scenario.origin.value_bytes * scenario.keys.count,
         capacity: cache.capacity,
+        store: store(&stage.cache),
         rate_per_s: traffic.open_rate(),
         users: traffic.open().is_none().then_some(traffic.users),
         think_ms: traffic.open().is_none().then_some(ms(traffic.think.0)),

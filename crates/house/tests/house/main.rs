@@ -8,6 +8,7 @@ mod budget;
 mod cancel;
 mod guide;
 mod hygiene;
+mod links;
 mod manifests;
 mod observers;
 mod primitives;
