@@ -21,6 +21,7 @@ pub enum Severity {
 }
 
 /// One fact about a cache or a gate.
+#[doc = include_str!("../docs/examples/event.md")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// Place in the process's sequence of events; a gap means loss.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 pub const VERSION: [u16; 2] = [1, 3];
 
 /// The first line of every stream.
+#[doc = include_str!("../docs/examples/hello.md")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
     /// Version of the feed, `[major, minor]`.

@@ -28,6 +28,7 @@ pub const OTHER_ERROR: &str = "_OTHER";
 pub const HOT_KEYS: usize = 32;
 
 /// Everything that a process says about its caches and gates at one moment.
+#[doc = include_str!("../docs/examples/snapshot.md")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Snapshot {
@@ -48,6 +49,7 @@ pub struct Snapshot {
 }
 
 /// One cache's account.
+#[doc = include_str!("../docs/examples/cache_snapshot.md")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CacheSnapshot {
@@ -229,6 +231,7 @@ pub struct Saved {
 
 /// Maxima of the last 60 seconds that no reader resets, so that a herd of half a
 /// second is not lost between two scrapes.
+#[doc = include_str!("../docs/examples/beside.md")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Peaks {
@@ -243,6 +246,7 @@ pub struct Peaks {
 }
 
 /// A flight in progress, or one that landed of late.
+#[doc = include_str!("../docs/examples/live_flight.md")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveFlight {
     /// Number of this flight, unique within the process.
@@ -295,6 +299,7 @@ pub enum Stage {
 /// Found by sampled Space-Saving over two 30-second windows; `requests` is an
 /// estimate that is too high by at most `error`. The counts of slow paths
 /// (`loads`, `coalesced`, `stale`) are exact since the key entered the summary.
+#[doc = include_str!("../docs/examples/hot_key.md")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HotKey {
@@ -328,6 +333,7 @@ pub struct HotKey {
 }
 
 /// One gate's account.
+#[doc = include_str!("../docs/examples/gate_snapshot.md")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GateSnapshot {

@@ -93,6 +93,20 @@ impl Mount {
     }
 
     /// Stands where a feed would, and answers 404: for a feed that the environment has switched off.
+    ///
+    /// ```
+    /// use herdfeed::server::{Guard, Mount, MountBody, MountFuture};
+    /// use hyper::{Request, Response};
+    /// use tower_service::Service;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // Any server that takes a `Service` takes it; asked by hand it answers like this.
+    /// let mut off = Mount::off(Guard::Application);
+    /// let answer: MountFuture = off.call(Request::get("/herd/v1/hello").body(())?);
+    /// let response: Response<MountBody> = answer.await?;
+    /// assert_eq!(response.status(), 404);
+    /// # Ok(()) }
+    /// ```
     pub fn off(guard: Guard) -> Self {
         Self { door: Arc::new(door(guard)), inside: Err(Refusal::Off) }
     }
