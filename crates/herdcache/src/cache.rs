@@ -337,6 +337,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     }
 
     /// Switches one countermeasure on or off, for labs and demonstrations.
+    #[doc = include_str!("../docs/examples/lab.md")]
     #[cfg(feature = "lab")]
     pub fn set_measure(&self, measure: herdfeed::Measure, to: crate::measures::Switch) {
         self.core.measures.set(measure, to);

@@ -19,6 +19,10 @@ use crate::ttl::Ttl;
 /// let secret = Loaded::value("one-time link").do_not_store();
 /// let nothing: Loaded<&str> = None.into();
 /// # let _ = (hot, row, secret, nothing);
+/// // As an HTTP client reads it off `ETag` and `Cache-Control: max-age=60, stale-while-revalidate=600`.
+/// let (fresh, stale) = (Duration::from_secs(60), Duration::from_secs(600));
+/// let page = Loaded::value("page").validator("\"33a6\"").fresh_for(fresh).stale_for(stale);
+/// # let _ = page;
 /// ```
 #[derive(Debug)]
 pub struct Loaded<V> {

@@ -10,15 +10,7 @@ use std::fmt;
 /// A set of labels that is known in full at compile time.
 ///
 /// `index` and `all` agree: `Self::all()[v.index()] == v`.
-///
-/// ```
-/// use herdfeed::{ClosedSet, MissCause};
-/// let words: Vec<_> = MissCause::all().iter().map(|cause| cause.label()).collect();
-/// assert_eq!(words, ["cold", "expired", "evicted", "invalidated", "version"]);
-/// assert_eq!(MissCause::from_label("evicted"), Some(MissCause::Evicted));
-/// assert_eq!(MissCause::from_label("melted"), None); // a word of a later version
-/// assert_eq!((MissCause::Evicted.index(), MissCause::all()[2]), (2, MissCause::Evicted));
-/// ```
+#[doc = include_str!("../docs/examples/closed_set.md")]
 pub trait ClosedSet: Copy + Eq + fmt::Debug + 'static {
     /// Every value, in the order of `index`.
     fn all() -> &'static [Self];
@@ -58,14 +50,7 @@ pub use shared::{LeaseLoss, LeasePoll, LeaseResult, SharedOperation, SharedRead,
 closed_set! {
     /// How a request ended. Every request ends in exactly one of these, also
     /// when its future is dropped.
-    ///
-    /// ```
-    /// use herdfeed::{ClosedSet, Outcome};
-    /// // For a page of one's own: who got an answer, who did not, who did not wait for one.
-    /// let count = |is: Option<bool>| Outcome::all().iter().filter(|outcome| outcome.is_success() == is).count();
-    /// assert_eq!((count(Some(true)), count(Some(false)), count(None)), (6, 7, 1));
-    /// assert_eq!(Outcome::Fallback.is_success(), Some(false)); // a degraded value
-    /// ```
+    #[doc = include_str!("../docs/examples/outcome.md")]
     Outcome {
         /// A fresh value was in a tier, or had just landed when the caller looked again.
         Hit = "hit",
@@ -377,12 +362,7 @@ closed_set! {
 
 closed_set! {
     /// Where a value came from.
-    ///
-    /// ```
-    /// use herdfeed::{Outcome, Tier};
-    /// // Each word prints as its label and keeps to a column.
-    /// assert_eq!(format!("{:<8}|{:>8}|", Outcome::Hit, Tier::Shared), "hit     |  shared|");
-    /// ```
+    #[doc = include_str!("../docs/examples/tier.md")]
     Tier {
         /// This process.
         Local = "local",

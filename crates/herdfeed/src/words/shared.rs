@@ -24,15 +24,7 @@ closed_set! {
 
 closed_set! {
     /// What one read of the shared tier found.
-    ///
-    /// ```
-    /// use herdfeed::{SharedRead, Tally};
-    /// // How much of what was asked the tier could not say: the part that an outage has, and an empty tier has not.
-    /// let mut reads = Tally::<SharedRead>::new();
-    /// (reads[SharedRead::Hit], reads[SharedRead::Miss], reads[SharedRead::Timeout]) = (70, 20, 10);
-    /// let answered: u64 = reads.iter().filter(|(read, _)| read.is_answer()).map(|(_, count)| count).sum();
-    /// assert_eq!((answered, reads.total()), (90, 100));
-    /// ```
+    #[doc = include_str!("../../docs/examples/shared_read.md")]
     SharedRead {
         /// A fresh value.
         Hit = "hit",
