@@ -6,6 +6,7 @@
 mod arrows;
 mod budget;
 mod cancel;
+mod errors;
 mod examples;
 mod guide;
 mod hygiene;
