@@ -30,8 +30,11 @@ const KEPT: &str = "docs/api/";
 const PUBLISHED: &[&str] = &["herdfeed", "herdcache", "herdcache-otel"];
 
 /// Names of methods that examples also call on what is not ours.
-const COMMON: &str = "add after build clear error expect find flush get hash insert into_inner iter key len \
-    line load name new next of poll read remove start take text time value version write";
+const COMMON: &str = "acquire add address after all as_bytes build builder call capacity clear decode encode error expect \
+    expire field find flush from get group hash id index insert into_inner iter key kind label layer len \
+    line load mode name names new next observe of off origin pass peek poll ratio read record refresh \
+    release remove running shutdown snapshot source start started stats store tags take \
+    tcp text time total trigger value values version window write";
 
 /// Whether these words stand in a row.
 fn row(code: &[Token<'_>], words: &[&str]) -> bool {
