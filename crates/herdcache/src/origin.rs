@@ -226,7 +226,7 @@ impl<K, V> LoadContext<K, V> {
         Duration::from_nanos(self.call.deadline().saturating_sub(clock::exact()))
     }
 
-    /// Reports how long this load waited for a connection.
+    /// Reports how long this load waited for a connection; of several waits each one.
     ///
     /// This tells "the origin answers, but connections are exhausted" from "the
     /// origin is slow". Report failed waits too.

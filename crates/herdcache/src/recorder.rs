@@ -194,8 +194,8 @@ static PANICS: AtomicU64 = AtomicU64::new(0);
 /// for _ in 0..3 * QUICK_SAMPLED {
 ///     rows.get_with(&7, |_| async { Ok(1) }).await?;
 /// }
-/// let told = all[0].0.load(Relaxed);
-/// assert!(told >= u64::from(2 * QUICK_SAMPLED) && told <= u64::from(4 * QUICK_SAMPLED));
+/// // About as many, as far as hits go: the one that was loaded is told for itself, the others by samples.
+/// assert_eq!(all[0].0.load(Relaxed) % u64::from(QUICK_SAMPLED), 1);
 /// assert_eq!(recorder_panics(), 0); // measurements that a recorder lost by a panic of its own
 /// # Ok(()) }
 /// ```

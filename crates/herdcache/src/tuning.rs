@@ -80,7 +80,7 @@ impl Tuning {
     }
 
     /// How long past freshness values are answered while a refresh runs: 0 to
-    /// [`tunable_stale_for`](crate::Builder::tunable_stale_for).
+    /// [`tunable_stale_for`](crate::Builder::tunable_stale_for). Default: no change.
     ///
     /// Acts on what is stored already. Values whose loader set its own `stale_for` keep that.
     /// Longer: older answers. Shorter: readers wait for the load.
@@ -90,7 +90,7 @@ impl Tuning {
     }
 
     /// How long past freshness values are answered when loads fail: 0 to
-    /// [`tunable_stale_if_error_for`](crate::Builder::tunable_stale_if_error_for).
+    /// [`tunable_stale_if_error_for`](crate::Builder::tunable_stale_if_error_for). Default: no change.
     ///
     /// Acts on what is stored already. Never shorter than the `stale_for` in force.
     /// Longer: older answers while the origin is down. Shorter: errors sooner.

@@ -91,7 +91,7 @@ pub fn herd_waiters(permits: u64) -> u64 {
     (permits / 2).clamp(10, 100)
 }
 
-/// Distinct keys that start loading within one second and make an avalanche.
+/// Distinct keys that start loading within one second and make an avalanche: twice the permits, at least 50.
 pub fn avalanche_keys(permits: u64) -> u64 {
     (2 * permits).max(50)
 }

@@ -84,7 +84,7 @@ impl FeedBuilder {
         self
     }
 
-    /// Serves on a TCP port instead of a socket, in clear text; port 0 takes a free one.
+    /// Serves on a TCP port instead of a socket, in clear text; port 0 takes a free one. Default: a socket.
     ///
     /// An address that other machines reach needs a token, which `herdtop` takes from a file or its environment.
     /// The token holds as well where `HERDCACHE_FEED=tcp:ADDRESS` chooses another address.
@@ -94,7 +94,8 @@ impl FeedBuilder {
         self
     }
 
-    /// Opens nothing: the feed is read only where the application mounts it (feature `mount`, `Feed::mount`).
+    /// Opens nothing: the feed is read only where the application mounts it (feature `mount`, `Feed::mount`). Default: a
+    /// socket.
     pub fn no_socket(mut self) -> Self {
         self.wishes.push(Wish::Nowhere);
         self

@@ -84,7 +84,7 @@ pub(super) enum Circle {
 }
 
 impl Access {
-    /// Lets the members of a group read. The service must be a member itself, or run as root.
+    /// Lets the members of a group read. The service must be a member itself, or run as root. Default: no group.
     #[must_use]
     pub fn group(mut self, group: impl Into<Group>) -> Self {
         self.group = Some(group.into());

@@ -42,12 +42,20 @@ pub enum Guard {
 /// Made by [`Publisher::mount`](crate::server::Publisher::mount).
 ///
 /// ```
-/// use herdfeed::server::{Guard, Publisher};
+/// use herdfeed::server::{Guard, Mount};
 ///
-/// /// The application's routes, with the feed at `/herd/v1/…` for whoever has the secret.
-/// fn routes(publisher: &Publisher, secret: herdfeed::Token) -> axum::Router {
-///     axum::Router::new().nest_service("/herd", publisher.mount(Guard::Token(secret)))
+/// /// The application's routes, with the feed at `/herd/v1/…`.
+/// fn routes(feed: Mount) -> axum::Router {
+///     axum::Router::new().nest_service("/herd", feed)
 /// }
+///
+/// // In a service `publisher.mount(guard)`: for whoever has the secret. It is never shown.
+/// let secret = herdfeed::Token::new("0f6b3c1d9a8e47528c1f0a9b7d6e5c43")?;
+/// let feed = Mount::off(Guard::Token(secret));
+/// assert!(!format!("{feed:?}").contains("0f6b"));
+/// let routes = routes(feed);
+/// # let _ = routes;
+/// # Ok::<(), herdfeed::token::TokenError>(())
 /// ```
 ///
 /// Nested at `/herd` it is where `herdtop http://HOST:PORT` looks for it; `fallback_service` and any router that
