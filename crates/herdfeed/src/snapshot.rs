@@ -4,7 +4,7 @@
 //! loses nothing but sight of one moment. Times are microseconds: `_us` alone is
 //! a duration, `mono_us` the process's monotonic clock, `unix_us` wall time.
 
-mod flights;
+mod ratios;
 mod shared;
 
 use std::collections::BTreeMap;
@@ -19,7 +19,6 @@ use crate::words::{
     PermitClass, PermitResult, ProtectionLevel, RefreshResult, RejectReason, RemovalCause, StaleReason,
 };
 
-pub use flights::{LiveFlight, Stage};
 pub use shared::{LeaseSnapshot, OperationTimes, SharedSnapshot};
 
 /// The most live flights that a snapshot lists, per cache: those with most waiters or age.
@@ -247,6 +246,55 @@ pub struct Peaks {
     pub origin_active: u64,
 }
 
+/// A flight in progress, or one that landed of late.
+#[doc = include_str!("../docs/examples/live_flight.md")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LiveFlight {
+    /// Number of this flight, unique within the process.
+    pub id: u64,
+    /// The key as the application lets it be seen.
+    pub key: String,
+    /// What started it.
+    pub trigger: FlightTrigger,
+    /// Why it was needed, if a miss started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<MissCause>,
+    /// When it started.
+    pub started_mono_us: u64,
+    /// Its age, or its duration once landed.
+    pub age_us: u64,
+    /// Requests waiting for it now; at landing for a landed one.
+    pub waiters: u64,
+    /// How far it has come.
+    pub stage: Stage,
+    /// How it ended, if it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<FlightEnd>,
+}
+
+/// How far a flight has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Waits until an older load of its key has ended.
+    Held,
+    /// Waits for a permit.
+    Queued,
+    /// At the origin.
+    Origin,
+    /// Superseded by an invalidation; its value cannot be stored.
+    Doomed,
+    /// Over.
+    Landed,
+    /// Reads the shared tier, or tries for the lease.
+    Shared,
+    /// Follows another process that loads the key.
+    Following,
+    /// A stage that this reader does not know.
+    #[serde(other)]
+    Unknown,
+}
+
 /// One key among those asked for most.
 ///
 /// Found by sampled Space-Saving over two 30-second windows; `requests` is an
@@ -327,31 +375,4 @@ pub struct GateSnapshot {
     pub conditions: Vec<Event>,
     /// Permits found out beyond the limit (law L3) by the run-time check; must stay 0.
     pub law_violations: u64,
-}
-
-impl GateSnapshot {
-    /// Permits in use over all classes.
-    pub fn used(&self) -> u64 {
-        self.in_use.total()
-    }
-}
-
-impl CacheSnapshot {
-    /// Successful requests ÷ all that ended and were not cancelled; `None` before the first.
-    pub fn success_ratio(&self) -> Option<f64> {
-        let (mut good, mut all) = (0_u64, 0_u64);
-        for (outcome, count) in self.outcomes.iter() {
-            if let Some(success) = outcome.is_success() {
-                // A feed may say anything: figures saturate.
-                all = all.saturating_add(count);
-                good = good.saturating_add(if success { count } else { 0 });
-            }
-        }
-        (all > 0).then(|| good as f64 / all as f64)
-    }
-
-    /// Requests ÷ origin calls: what the origin would see if this cache vanished, as a multiple.
-    pub fn exposure(&self) -> Option<f64> {
-        (self.origin_calls > 0).then(|| self.outcomes.total() as f64 / self.origin_calls as f64)
-    }
 }
