@@ -32,15 +32,15 @@ pub fn observe(meter: &Meter) -> Result<Observing, TooManyRecorders> {
 ///
 /// ```
 /// # let meter = opentelemetry::global::meter("herdcache");
-/// use herdcache_otel::{NAMES, OTHER, Observer};
-/// let metrics = Observer::new()
+/// use herdcache_otel::{NAMES, OTHER, Observer, Observing};
+/// let metrics: Observing = Observer::new()
 ///     .names(20)                          // caches, and gates, with series of their own
 ///     .only_caches(["users", "orders"])
 ///     .only_gates(["orders-db"])
 ///     .observe(&meter)?;
 /// assert!(20 < NAMES);                    // the default
 /// assert_eq!(OTHER, "~other");            // what the 21st would be called, with the sums of all such
-/// # drop(metrics);
+/// drop(metrics);                          // after the provider's shutdown
 /// # Ok::<(), herdcache::TooManyRecorders>(())
 /// ```
 #[derive(Clone, Debug, Default)]

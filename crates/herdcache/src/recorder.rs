@@ -171,7 +171,9 @@ static PANICS: AtomicU64 = AtomicU64::new(0);
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// use std::{convert::Infallible, sync::Arc, time::Duration};
-/// use herdcache::{Cache, Gate, Measured, QUICK_SAMPLED, RECORDERS, Recorder, Ttl, add_recorder, recorder_panics};
+/// use herdcache::{
+///     Cache, Gate, Measured, QUICK_SAMPLED, RECORDERS, Recorder, TooManyRecorders, Ttl, add_recorder, recorder_panics,
+/// };
 ///
 /// /// Requests, also those answered at once, of which one in `QUICK_SAMPLED` is told for all of them.
 /// #[derive(Default)]
@@ -186,9 +188,11 @@ static PANICS: AtomicU64 = AtomicU64::new(0);
 /// }
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let all: Vec<_> = (0..=RECORDERS).map(|_| Arc::new(Requests::default())).collect();
-/// let added = all.iter().filter(|one| add_recorder(one).is_ok()).count();
-/// assert_eq!(added, RECORDERS); // there was no room for the last
+/// let all: Vec<_> = (0..RECORDERS).map(|_| Arc::new(Requests::default())).collect();
+/// for one in &all {
+///     add_recorder(one)?;
+/// }
+/// assert_eq!(add_recorder(&Arc::new(Requests::default())), Err(TooManyRecorders));
 ///
 /// let rows = Cache::<u64, u64, Infallible>::builder("rows", Ttl::fresh_for(Duration::from_secs(60)), &Gate::new(8)).build()?;
 /// for _ in 0..3 * QUICK_SAMPLED {
