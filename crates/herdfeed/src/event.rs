@@ -1,6 +1,7 @@
 //! [`Event`]: one fact, with its time and severity.
 //!
-//! Events decorate the counters: losing some never corrupts the picture.
+//! Events decorate the counters: losing some never corrupts the picture. Times are microseconds, as in a snapshot;
+//! parts of a whole are 0..=1.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,7 @@
 //! [`Hello`]: who speaks, and with which effective settings.
+//!
+//! Durations of settings are milliseconds (`_ms`), readings of clocks microseconds (`_us`). Ranges and defaults are
+//! those of the settings that they show. What a feed of an earlier version does not tell reads as 0, empty or `None`.
 
 use serde::{Deserialize, Serialize};
 

@@ -188,7 +188,7 @@ pub struct Warmup {
     pub left: u64,
 }
 
-/// Settings in force that can be tuned while a cache runs.
+/// Settings in force that can be tuned while a cache runs. Read in the example at [`Peaks`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TunedNow {
@@ -210,7 +210,7 @@ pub struct TunedNow {
 /// protection it lacks. Cumulative, except the peaks. Nothing is added while every measure is on.
 ///
 /// Origin calls with protection are about `origin_calls` − `coalesced` − `cooled`, and fewer still where
-/// loads `over_limit` would have been refused.
+/// loads `over_limit` would have been refused. Read in the example at [`Peaks`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Saved {
