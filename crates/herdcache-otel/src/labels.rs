@@ -19,6 +19,16 @@ pub const GATE: &str = "herdcache.gate.name";
 pub const OTHER: &str = "~other";
 
 /// An attribute of a metric, beside the name of its cache or gate.
+///
+/// ```
+/// use herdcache_otel::{Attribute, metrics};
+/// let of = |name: &str| metrics().iter().find(|metric| metric.name == name).map(|metric| metric.attributes[0]);
+/// let outcome: Attribute = of("herdcache.requests").ok_or("it is there")?;
+/// assert_eq!((outcome.key, outcome.values().len()), ("herdcache.request.outcome", 14));
+/// assert!(outcome.values().contains(&"coalesced") && !outcome.is_named_by_application());
+/// assert_eq!(outcome.prometheus(), "herdcache_request_outcome"); // the label
+/// # Ok::<(), &str>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Attribute {
     /// Its key.

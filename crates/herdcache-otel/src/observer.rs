@@ -32,7 +32,15 @@ pub fn observe(meter: &Meter) -> Result<Observing, TooManyRecorders> {
 ///
 /// ```
 /// # let meter = opentelemetry::global::meter("herdcache");
-/// let metrics = herdcache_otel::Observer::new().names(20).only_caches(["users", "orders"]).observe(&meter)?;
+/// use herdcache_otel::{NAMES, OTHER, Observer, Observing};
+/// let metrics: Observing = Observer::new()
+///     .names(20)                          // caches, and gates, with series of their own
+///     .only_caches(["users", "orders"])
+///     .only_gates(["orders-db"])
+///     .observe(&meter)?;
+/// assert!(20 < NAMES);                    // the default
+/// assert_eq!(OTHER, "~other");            // what the 21st would be called, with the sums of all such
+/// drop(metrics);                          // after the provider's shutdown
 /// # Ok::<(), herdcache::TooManyRecorders>(())
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -50,7 +58,7 @@ impl Observer {
     }
 
     /// How many caches, and how many gates, have series of their own; those that come later share the name `~other`,
-    /// with exact sums, and are counted by `herdcache.label.overflow`. Default [`NAMES`].
+    /// with exact sums, and are counted by `herdcache.label.overflow`. Default [`NAMES`]; 0 gives that one name to all.
     ///
     /// More: series (about 150 for a cache, see the reference page), and beyond [`NAMES`] the SDK's own limit of 2,000
     /// for an instrument, which the application raises by a view. Fewer: caches that cannot be told apart.
@@ -58,12 +66,12 @@ impl Observer {
         Self { names: Some(most), ..self }
     }
 
-    /// Observes only caches of these names. Gates are not affected.
+    /// Observes only caches of these names. Gates are not affected. Default: all caches.
     pub fn only_caches<N: Into<String>>(self, names: impl IntoIterator<Item = N>) -> Self {
         Self { caches: Some(names.into_iter().map(Into::into).collect()), ..self }
     }
 
-    /// Observes only gates of these names. Caches are not affected.
+    /// Observes only gates of these names. Caches are not affected. Default: all gates.
     pub fn only_gates<N: Into<String>>(self, names: impl IntoIterator<Item = N>) -> Self {
         Self { gates: Some(names.into_iter().map(Into::into).collect()), ..self }
     }

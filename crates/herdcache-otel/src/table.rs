@@ -110,6 +110,24 @@ static METRICS: LazyLock<Vec<Metric>> =
     LazyLock::new(|| [traffic::ROWS, flights::ROWS, origin::ROWS, gates::ROWS, shared::ROWS, process::ROWS].concat());
 
 /// Every metric that [`observe`](crate::observe) registers, in the order of the reference page.
+///
+/// ```
+/// use herdcache_otel::{CACHE, GATE, Kind, Metric, Subject, metrics};
+///
+/// // A query for Prometheus, put together from the table instead of by heart.
+/// let metric: &Metric = metrics().iter().find(|metric| metric.name == "herdcache.requests").ok_or("it is there")?;
+/// assert_eq!((metric.kind, metric.subject(), metric.boundaries()), (Kind::Counter, Subject::Cache, None));
+/// let named = match metric.subject() {
+///     Subject::Gate => GATE,
+///     _ => CACHE,
+/// };
+/// let by = format!("{}, {}", named.replace('.', "_"), metric.attributes[0].prometheus());
+/// assert_eq!(
+///     format!("sum by ({by}) (rate({}[5m]))", metric.prometheus()),
+///     "sum by (herdcache_name, herdcache_request_outcome) (rate(herdcache_requests_total[5m]))"
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn metrics() -> &'static [Metric] {
     &METRICS
 }

@@ -99,6 +99,26 @@ where
 }
 
 /// Traces of herds are exported while this lives. See [`traces`].
+///
+/// ```
+/// use herdcache_otel::{Tracing, traces};
+/// use opentelemetry_sdk::trace::SdkTracerProvider;
+/// use tracing_subscriber::prelude::*;
+///
+/// /// What `main` holds until the end.
+/// struct Telemetry { provider: SdkTracerProvider, herds: Tracing<SdkTracerProvider> }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let provider = SdkTracerProvider::builder().build();
+/// let telemetry = Telemetry { herds: traces(&provider)?, provider };
+/// assert!(traces(&telemetry.provider).is_err()); // one for a process
+/// let spans = tracing_subscriber::registry().with(telemetry.herds.layer("shop"));
+/// tracing::subscriber::with_default(spans, || {
+///     let request = tracing::info_span!("request"); // exported as the service's own
+///     assert!(!request.is_disabled());
+/// });
+/// # Ok(()) }
+/// ```
 #[must_use = "herds are traced until this is dropped"]
 pub struct Tracing<P: TracerProvider> {
     provider: P,

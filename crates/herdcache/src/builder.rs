@@ -172,18 +172,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     ///
     /// More: one group can crowd the rest out when a few flood at once (shares that add up to more than 1 fill the
     /// queue). Less: a short burst of one group is rejected.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use herdcache::{Cache, Gate, Ttl};
-    /// #[derive(Clone, PartialEq, Eq, Hash, serde::Serialize)]
-    /// struct Page { tenant: u32, path: String }
-    ///
-    /// let pages = Cache::<Page, String>::builder("pages", Ttl::fresh_for(Duration::from_secs(60)), &Gate::new(8))
-    ///     .group_share(0.25, |page: &Page| page.tenant)
-    ///     .build()?;
-    /// # Ok::<(), herdcache::ConfigError>(())
-    /// ```
+    #[doc = include_str!("../docs/examples/group_share.md")]
     pub fn group_share<G: Hash>(mut self, share: f64, group: impl Fn(&K) -> G + Send + Sync + 'static) -> Self {
         self.groups = Some(Grouping::new(share, group));
         self

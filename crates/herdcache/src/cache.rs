@@ -326,7 +326,8 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
         &self.core.gate
     }
 
-    /// Starts no more loads, waits for running ones up to `limit`, then ends them: their callers get `Closed`.
+    /// Starts no more loads, waits for running ones up to `limit`, then ends them: their callers get `Closed`. 0 ends
+    /// them at once.
     ///
     /// What is stored is still answered. Blocking work cannot be stopped and ends by itself.
     ///
@@ -337,6 +338,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Cache<K, V, E> 
     }
 
     /// Switches one countermeasure on or off, for labs and demonstrations.
+    #[doc = include_str!("../docs/examples/lab.md")]
     #[cfg(feature = "lab")]
     pub fn set_measure(&self, measure: herdfeed::Measure, to: crate::measures::Switch) {
         self.core.measures.set(measure, to);

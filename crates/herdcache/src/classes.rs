@@ -91,6 +91,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     /// ```
     /// # use std::time::Duration;
     /// # use herdcache::{Cache, Gate, LoadContext, Ttl};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), herdcache::ConfigError> {
     /// enum DbError { Unreachable, Sql(String) }
     ///
     /// let rows = Cache::<u64, String, DbError>::builder("rows", Ttl::fresh_for(Duration::from_secs(60)), &Gate::new(8))
@@ -99,7 +100,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Builder<K, V, E
     ///         DbError::Sql(_) => "sql",
     ///     })
     ///     .build()?;
-    /// # Ok::<(), herdcache::ConfigError>(())
+    /// let failed = rows.get_with(&7, |_| async { Err::<String, _>(DbError::Sql("no such table".into())) }).await;
+    /// assert!(failed.is_err());
+    /// assert_eq!(rows.snapshot().origin_errors["sql"], 1); // the class, and never the text
+    /// # let _ = DbError::Unreachable;
+    /// # Ok(()) }
     /// ```
     pub fn error_classes(
         mut self,

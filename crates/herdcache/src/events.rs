@@ -121,6 +121,28 @@ impl Ring {
 }
 
 /// A reader of one cache's events, from the moment it was made. See [`Cache::events`](crate::Cache::events).
+///
+/// ```
+/// use std::time::Duration;
+/// use herdcache::herdfeed::Fact;
+/// use herdcache::{Cache, Events, Gate, Ttl, Tuning};
+///
+/// let ttl = Ttl::fresh_for(Duration::from_secs(60)).stale_for(Duration::from_secs(60));
+/// let users = Cache::<u64, u64>::builder("users", ttl, &Gate::new(8)).build()?;
+/// let mut events: Events = users.events();
+/// users.tune(Tuning::new().stale_for(Duration::from_secs(10)))?;
+///
+/// // Now and then, in a task of the service's own: into its log.
+/// let mut log = Vec::new();
+/// for event in events.take() {
+///     if let Fact::Tuned { what } = &event.fact {
+///         log.push(format!("{:?} {}: {what}", event.severity, event.subject));
+///     }
+/// }
+/// assert!(log.iter().any(|line| line.starts_with("Info users: stale_for")));
+/// assert_eq!((events.take().len(), events.missed()), (0, 0)); // each event once; none was lost
+/// # Ok::<(), herdcache::ConfigError>(())
+/// ```
 #[derive(Debug)]
 pub struct Events {
     subject: String,

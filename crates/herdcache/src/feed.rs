@@ -86,6 +86,13 @@ pub struct Feed {
 /// `HERDCACHE_SOCKET` names another path or directory; an address that other machines can reach is refused.
 /// One feed serves all caches, whenever they are built.
 ///
+/// ```
+/// // A service does without rather than not start.
+/// let feed = herdcache::serve_feed("shop").inspect_err(|error| eprintln!("no feed: {error}")).ok();
+/// assert!(feed.as_ref().and_then(|feed| feed.stats()).is_none_or(|stats| stats.subscribers == 0));
+/// drop(feed); // at the end: readers hear the goodbye
+/// ```
+///
 /// # Errors
 /// When the socket cannot be made. A service should log that and go on.
 pub fn serve_feed(service: &str) -> io::Result<Feed> {

@@ -46,6 +46,7 @@ use queue::{Entry, Queue, Slot};
 /// use std::time::Duration;
 /// use herdcache::Gate;
 /// let gate = Gate::builder(8).name("orders-db").queue(32).queue_timeout(Duration::from_millis(250)).build()?;
+/// assert_eq!((gate.snapshot().limit, Gate::new(0).snapshot().limit), (8, 1)); // never none at all
 /// # Ok::<(), herdcache::ConfigError>(())
 /// ```
 #[derive(Clone)]

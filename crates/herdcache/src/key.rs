@@ -22,6 +22,25 @@ use secret::Veiled;
 /// application opts in) and in a shared tier, where it stands in plain.
 ///
 /// A key's `Eq` and `Hash` run under locks of the cache and must not call it. Its `Clone` and `Drop` may.
+///
+/// ```
+/// use std::time::Duration;
+/// use herdcache::{Cache, Gate, Key, Ttl};
+///
+/// #[derive(Clone, PartialEq, Eq, Hash, serde::Serialize)]
+/// struct Page { tenant: u32, path: String, locale: &'static str }
+///
+/// /// Any key will do.
+/// fn has<K: Key>(cache: &Cache<K, String>, key: &K) -> bool {
+///     cache.peek(key).is_some()
+/// }
+///
+/// let pages = Cache::builder("pages", Ttl::fresh_for(Duration::from_secs(60)), &Gate::new(8)).build()?;
+/// let german = Page { tenant: 7, path: "/".into(), locale: "de" };
+/// pages.insert(german.clone(), "Hallo".to_owned());
+/// assert!(has(&pages, &german) && !has(&pages, &Page { locale: "en", ..german })); // each has its own
+/// # Ok::<(), herdcache::ConfigError>(())
+/// ```
 pub trait Key: Hash + Eq + Clone + serde::Serialize + Send + Sync + 'static {}
 
 impl<K: Hash + Eq + Clone + serde::Serialize + Send + Sync + 'static> Key for K {}

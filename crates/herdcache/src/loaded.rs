@@ -12,13 +12,23 @@ use crate::ttl::Ttl;
 /// most loaders never name it.
 ///
 /// ```
-/// use std::time::Duration;
-/// use herdcache::Loaded;
-/// let hot = Loaded::value("price list").fresh_for(Duration::from_secs(1)).tags(["prices"]);
-/// let row = Loaded::value("row").version(42).source_age(Duration::from_millis(800));
+/// use std::{convert::Infallible, time::Duration};
+/// use herdcache::{Cache, Gate, Loaded, Ttl};
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let seconds = Duration::from_secs;
+/// let pages = Cache::<&str, &str, Infallible>::builder("pages", Ttl::fresh_for(seconds(60)), &Gate::new(8)).build()?;
+/// let hot = Loaded::value("price list").fresh_for(seconds(1)).tags(["prices"]);
+/// let row = Loaded::value("row").version(42).source_age(Duration::from_millis(800)); // off a replica that lags
+/// // As an HTTP client reads it off `ETag` and `Cache-Control: max-age=60, stale-while-revalidate=600`.
+/// let page = Loaded::value("page").validator("\"33a6\"").fresh_for(seconds(60)).stale_for(seconds(600));
 /// let secret = Loaded::value("one-time link").do_not_store();
 /// let nothing: Loaded<&str> = None.into();
-/// # let _ = (hot, row, secret, nothing);
+/// for (key, loaded) in [("/prices", hot), ("/row", row), ("/page", page), ("/link", secret), ("/gone", nothing)] {
+///     pages.get_with(&key, |_| async { Ok(loaded) }).await?;
+/// }
+/// assert!(pages.peek(&"/page").is_some() && pages.peek(&"/link").is_none());
+/// assert_eq!((pages.snapshot().entries, pages.snapshot().negatives), (4, 1)); // "/gone" is known not to be there
+/// # Ok(()) }
 /// ```
 #[derive(Debug)]
 pub struct Loaded<V> {
@@ -80,7 +90,8 @@ impl<V> Loaded<V> {
         self
     }
 
-    /// Stale for this long instead of the cache's `stale_for`.
+    /// Stale for this long instead of the cache's `stale_for`. 0 means that it expires with its freshness; absence is
+    /// never stale.
     #[must_use]
     pub fn stale_for(mut self, stale_for: Duration) -> Self {
         self.stale_for = Some(stale_for);
@@ -98,7 +109,7 @@ impl<V> Loaded<V> {
         self
     }
 
-    /// The version at the source: a row's counter, a log offset. Larger is newer.
+    /// The version at the source: a row's counter, a log offset. Larger is newer. Default: none.
     ///
     /// An older version is never stored over a newer one that is fresh or stale (`older_version`); the callers of that
     /// load get the newer value. A value in reserve gives way to whatever the source says. This is how writes that
@@ -109,7 +120,7 @@ impl<V> Loaded<V> {
         self
     }
 
-    /// What the source can check the value by later: an HTTP `ETag`, a row hash. The next load gets it as
+    /// What the source can check the value by later: an HTTP `ETag`, a row hash. Default: nothing. The next load gets it as
     /// [`LoadContext::validator`](crate::LoadContext::validator).
     #[must_use]
     pub fn validator(mut self, validator: impl Into<Arc<str>>) -> Self {
@@ -118,6 +129,7 @@ impl<V> Loaded<V> {
     }
 
     /// What the value depends on, for [`Cache::invalidate_tag`](crate::Cache::invalidate_tag): up to 64 tags of 256 bytes.
+    /// Default: none.
     ///
     /// With more or longer ones the value is answered and not stored (`oversize`), since no invalidation could be
     /// relied upon to find it.
@@ -127,7 +139,7 @@ impl<V> Loaded<V> {
         self
     }
 
-    /// Answers the callers who wait for this load and keeps nothing.
+    /// Answers the callers who wait for this load and keeps nothing. Default: what is loaded is stored.
     ///
     /// The next caller loads again; callers never load one after another because of it.
     #[must_use]

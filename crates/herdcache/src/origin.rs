@@ -226,7 +226,7 @@ impl<K, V> LoadContext<K, V> {
         Duration::from_nanos(self.call.deadline().saturating_sub(clock::exact()))
     }
 
-    /// Reports how long this load waited for a connection.
+    /// Reports how long this load waited for a connection; of several waits each one.
     ///
     /// This tells "the origin answers, but connections are exhausted" from "the
     /// origin is slow". Report failed waits too.
@@ -266,6 +266,25 @@ impl<K: fmt::Debug, V> fmt::Debug for LoadContext<K, V> {
 }
 
 /// Blocking work that gave no result.
+///
+/// ```
+/// use std::time::Duration;
+/// use herdcache::{BlockingError, Cache, Gate, LoadContext, Ttl};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # std::panic::set_hook(Box::new(|_| {}));
+/// let load = |cx: LoadContext<u64, u64>| async move {
+///     let key = *cx.key();
+///     let work = move || 100_u64.checked_div(key).expect("a row to divide by");
+///     cx.run_blocking(work).await // or mapped to an error of the service's own
+/// };
+/// let shares = Cache::<u64, u64, BlockingError>::builder("shares", Ttl::fresh_for(Duration::from_secs(60)), &Gate::new(8))
+///     .build_over(load)?;
+/// assert_eq!(shares.get(&4).await?.as_deref(), Some(&25));
+/// let error = shares.get(&0).await.err().ok_or("the work panics")?;
+/// assert_eq!(error.origin().map(|error| error.to_string()).as_deref(), Some("blocking work panicked"));
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct BlockingError {
     panicked: bool,

@@ -167,6 +167,42 @@ static PANICS: AtomicU64 = AtomicU64::new(0);
 ///
 /// # Errors
 /// [`TooManyRecorders`] when there are [`RECORDERS`] that have not been dropped.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+/// use std::{convert::Infallible, sync::Arc, time::Duration};
+/// use herdcache::{
+///     Cache, Gate, Measured, QUICK_SAMPLED, RECORDERS, Recorder, TooManyRecorders, Ttl, add_recorder, recorder_panics,
+/// };
+///
+/// /// Requests, also those answered at once, of which one in `QUICK_SAMPLED` is told for all of them.
+/// #[derive(Default)]
+/// struct Requests(AtomicU64);
+///
+/// impl Recorder for Requests {
+///     fn record(&self, measured: &Measured<'_>) {
+///         if let Measured::Request { stands_for, .. } = measured {
+///             self.0.fetch_add(u64::from(*stands_for), Relaxed);
+///         }
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let all: Vec<_> = (0..RECORDERS).map(|_| Arc::new(Requests::default())).collect();
+/// for one in &all {
+///     add_recorder(one)?;
+/// }
+/// assert_eq!(add_recorder(&Arc::new(Requests::default())), Err(TooManyRecorders));
+///
+/// let rows = Cache::<u64, u64, Infallible>::builder("rows", Ttl::fresh_for(Duration::from_secs(60)), &Gate::new(8)).build()?;
+/// for _ in 0..3 * QUICK_SAMPLED {
+///     rows.get_with(&7, |_| async { Ok(1) }).await?;
+/// }
+/// // About as many, as far as hits go: the one that was loaded is told for itself, the others by samples.
+/// assert_eq!(all[0].0.load(Relaxed) % u64::from(QUICK_SAMPLED), 1);
+/// assert_eq!(recorder_panics(), 0); // measurements that a recorder lost by a panic of its own
+/// # Ok(()) }
+/// ```
 pub fn add_recorder<R: Recorder + 'static>(recorder: &Arc<R>) -> Result<(), TooManyRecorders> {
     let added: Arc<dyn Recorder> = Arc::<R>::clone(recorder);
     let _turn = CHANGE.lock();

@@ -27,6 +27,24 @@ pub enum Reach {
 ///
 /// # Cancel safety
 /// Awaiting only watches: what is on its way to the shared tier goes on.
+///
+/// ```
+/// use std::time::Duration;
+/// use herdcache::{Cache, Fault, Gate, MemoryTier, Reach, Spread, TierError, Ttl};
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let tier = MemoryTier::new();
+/// let users = Cache::<u64, u64>::builder("users", Ttl::fresh_for(Duration::from_secs(60)), &Gate::new(8))
+///     .shared(tier.clone())
+///     .build()?;
+/// users.insert(7, 1); // here at once; nobody waits for the tier
+/// let spread: Spread = users.invalidate(&7);
+/// assert!(users.peek(&7).is_none());
+/// assert_eq!(spread.await, Reach::Cluster); // now no process reads it out of the tier
+///
+/// tier.inject(Fault::Fail(TierError::Connection));
+/// assert_eq!(users.invalidate(&7).await, Reach::Queued); // told later, as long as this cache lives
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 pub struct Spread(Option<Arc<Ticket>>);
 

@@ -16,8 +16,14 @@ use std::time::Duration;
 ///
 /// ```
 /// use std::time::Duration;
-/// use herdcache::Ttl;
-/// const USERS: Ttl = Ttl::fresh_for(Duration::from_secs(60)).stale_for(Duration::from_secs(300));
+/// use herdcache::{Cache, Gate, Ttl};
+/// const USERS: Ttl = Ttl::fresh_for(Duration::from_secs(60))
+///     .stale_for(Duration::from_secs(300))             // while a refresh runs
+///     .stale_if_error_for(Duration::from_secs(3_600)); // while the database is down
+/// let users = Cache::<u64, String>::builder("users", USERS, &Gate::new(8)).build()?;
+/// let in_force = users.snapshot().tuned;
+/// assert_eq!((in_force.stale_ms, in_force.stale_if_error_ms), (300_000, 3_600_000));
+/// # Ok::<(), herdcache::ConfigError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_field_names, reason = "the fields are named like the setters that users know")]

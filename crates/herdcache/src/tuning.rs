@@ -22,8 +22,14 @@ use crate::ttl::Ttl;
 /// # use herdcache::{Cache, Gate, Switch, Ttl, Tuning};
 /// # let minutes = |n: u64| Duration::from_secs(60 * n);
 /// let prices = Cache::<String, u64, Infallible>::builder("prices", Ttl::fresh_for(minutes(1)), &Gate::new(8))
+///     .tunable_stale_for(minutes(10))
 ///     .tunable_stale_if_error_for(minutes(60))
 ///     .build()?;
+/// // A slow morning: readers get a price of a few minutes ago at once, while a refresh runs.
+/// prices.tune(Tuning::new().stale_for(minutes(5)))?;
+/// assert_eq!(prices.snapshot().tuned.stale_ms, 300_000);
+/// // Beyond what the code allows nothing is changed.
+/// assert!(prices.tune(Tuning::new().stale_for(minutes(11))).is_err_and(|error| error.field() == "stale_for"));
 /// // The database is in trouble: older prices are better than none, and spare it the refreshes.
 /// prices.tune(Tuning::new().stale_if_error_for(minutes(60)).refresh(Switch::Off))?;
 /// // The trouble is over.
@@ -74,7 +80,7 @@ impl Tuning {
     }
 
     /// How long past freshness values are answered while a refresh runs: 0 to
-    /// [`tunable_stale_for`](crate::Builder::tunable_stale_for).
+    /// [`tunable_stale_for`](crate::Builder::tunable_stale_for). Default: no change.
     ///
     /// Acts on what is stored already. Values whose loader set its own `stale_for` keep that.
     /// Longer: older answers. Shorter: readers wait for the load.
@@ -84,7 +90,7 @@ impl Tuning {
     }
 
     /// How long past freshness values are answered when loads fail: 0 to
-    /// [`tunable_stale_if_error_for`](crate::Builder::tunable_stale_if_error_for).
+    /// [`tunable_stale_if_error_for`](crate::Builder::tunable_stale_if_error_for). Default: no change.
     ///
     /// Acts on what is stored already. Never shorter than the `stale_for` in force.
     /// Longer: older answers while the origin is down. Shorter: errors sooner.

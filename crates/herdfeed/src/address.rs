@@ -15,6 +15,11 @@ use std::str::FromStr;
 /// assert_eq!(socket, Address::Unix("/run/herdcache/api-4711.sock".into()));
 /// let tunnel: Address = "http://localhost:9000".parse()?;
 /// assert_eq!(tunnel.to_string(), "http://localhost:9000");
+///
+/// // What is none says what to write instead.
+/// use herdfeed::address::AddressError;
+/// assert_eq!("4711".parse::<Address>(), Err(AddressError::OnlyNumber));
+/// assert!(AddressError::Tls.to_string().contains("use a tunnel"));
 /// # Ok::<(), herdfeed::address::AddressError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -62,19 +62,7 @@ impl StreamOptions {
 }
 
 /// Attaches to a feed. The first line is [`Line::Hello`].
-///
-/// ```no_run
-/// # async fn demo() -> Result<(), herdfeed::client::AttachError> {
-/// use herdfeed::client::{StreamOptions, attach};
-/// let address = herdfeed::Address::Unix("/run/herdcache/api-4711.sock".into());
-/// let mut lines = attach(&address, &StreamOptions::default()).await?;
-/// while let Some(line) = lines.next().await? {
-///     if let herdfeed::Line::Snap { snapshot, .. } = line {
-///         let _waiting: u64 = snapshot.caches.iter().map(|cache| cache.waiting).sum();
-///     }
-/// }
-/// # Ok(()) }
-/// ```
+#[cfg_attr(feature = "server", doc = include_str!("../docs/examples/attach.md"))]
 ///
 /// # Errors
 /// [`AttachError`], whose text says what is wrong and what to do.
@@ -87,6 +75,7 @@ pub async fn attach(address: &Address, options: &StreamOptions) -> Result<Lines,
 }
 
 /// Fetches who speaks and one whole snapshot.
+#[cfg_attr(feature = "server", doc = include_str!("../docs/examples/fetch.md"))]
 ///
 /// # Errors
 /// [`AttachError`], whose text says what is wrong and what to do.

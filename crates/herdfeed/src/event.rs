@@ -1,6 +1,7 @@
 //! [`Event`]: one fact, with its time and severity.
 //!
-//! Events decorate the counters: losing some never corrupts the picture.
+//! Events decorate the counters: losing some never corrupts the picture. Times are microseconds, as in a snapshot;
+//! parts of a whole are 0..=1.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,7 @@ pub enum Severity {
 }
 
 /// One fact about a cache or a gate.
+#[doc = include_str!("../docs/examples/event.md")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     /// Place in the process's sequence of events; a gap means loss.

@@ -1,4 +1,7 @@
 //! [`Hello`]: who speaks, and with which effective settings.
+//!
+//! Durations of settings are milliseconds (`_ms`), readings of clocks microseconds (`_us`). Ranges and defaults are
+//! those of the settings that they show. What a feed of an earlier version does not tell reads as 0, empty or `None`.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,6 +9,7 @@ use serde::{Deserialize, Serialize};
 pub const VERSION: [u16; 2] = [1, 3];
 
 /// The first line of every stream.
+#[doc = include_str!("../docs/examples/hello.md")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Hello {
     /// Version of the feed, `[major, minor]`.

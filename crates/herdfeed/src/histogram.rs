@@ -15,6 +15,25 @@ pub const BUCKETS: usize = STEPS * DOUBLINGS + 2;
 /// A quantile read from it is at most 25 % above the true one. The scheme is
 /// named `log2x4`, the unit is the microsecond. On the wire empty buckets at
 /// the end are left out.
+///
+/// ```
+/// use herdfeed::Histogram;
+/// let mut loads = Histogram::default();
+/// for us in [900, 1_000, 1_100, 80_000] {
+///     loads.record_us(us);
+/// }
+/// // At least the true value, and at most a quarter above it.
+/// assert!((1_000..=1_250).contains(&loads.quantile_us(0.5).unwrap_or(0)));
+/// assert!((80_000..=100_000).contains(&loads.quantile_us(1.0).unwrap_or(0)));
+/// assert_eq!(Histogram::default().quantile_us(0.5), None); // nothing was recorded
+///
+/// // What a later look adds, and two processes together.
+/// let earlier = loads.clone();
+/// loads.record_us(5);
+/// assert_eq!((loads.since(&earlier).count, loads.since(&earlier).sum_us), (1, 5));
+/// loads.add(&earlier);
+/// assert_eq!(loads.count, 9);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Histogram {
@@ -26,7 +45,15 @@ pub struct Histogram {
     pub buckets: Vec<u64>,
 }
 
-/// The bucket that a duration of `us` microseconds falls into.
+/// The bucket that a duration of `us` microseconds falls into: 0 to [`BUCKETS`] − 1.
+///
+/// ```
+/// use herdfeed::histogram::{BUCKETS, bucket_of, upper_bound_us};
+/// let bucket = bucket_of(1_000);
+/// assert!(upper_bound_us(bucket - 1) < 1_000 && upper_bound_us(bucket) >= 1_000);
+/// assert_eq!((bucket_of(0), upper_bound_us(0)), (0, 0));
+/// assert_eq!((bucket_of(u64::MAX), upper_bound_us(BUCKETS - 1)), (BUCKETS - 1, u64::MAX)); // all that is longer
+/// ```
 pub fn bucket_of(us: u64) -> usize {
     if us == 0 {
         return 0;
@@ -40,7 +67,7 @@ pub fn bucket_of(us: u64) -> usize {
     1 + doubling * STEPS + usize::from(step.to_le_bytes()[0])
 }
 
-/// The largest duration in microseconds that falls into `bucket`.
+/// The largest duration in microseconds that falls into `bucket`; `u64::MAX` for the last one and beyond.
 pub fn upper_bound_us(bucket: usize) -> u64 {
     if bucket == 0 {
         return 0;

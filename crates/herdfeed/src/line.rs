@@ -17,6 +17,7 @@ use crate::words::Outcome;
 pub const MAX_LINE: usize = 256 * 1024;
 
 /// One line of the feed. `t` on the wire names the variant.
+#[doc = include_str!("../docs/examples/line.md")]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "snake_case")]
 pub enum Line {
@@ -170,6 +171,23 @@ pub fn snapshot_lines(snapshot: Snapshot) -> Vec<Line> {
 }
 
 /// Puts the parts of a snapshot together again.
+///
+/// ```
+/// use herdfeed::line::{Assembler, snapshot_lines};
+/// use herdfeed::{CacheSnapshot, Line, Snapshot};
+/// let whole = Snapshot { caches: vec![CacheSnapshot::default(); 3], ..Snapshot::default() };
+/// let lines = snapshot_lines(whole.clone());
+/// assert_eq!(lines.len(), 4); // the gates, and each cache
+///
+/// let (mut assembler, mut read) = (Assembler::default(), None);
+/// for line in lines {
+///     assert!(read.is_none(), "it is whole with its last part");
+///     if let Line::Snap { part, snapshot } = line {
+///         read = assembler.take(part, *snapshot);
+///     }
+/// }
+/// assert_eq!(read, Some(whole));
+/// ```
 #[derive(Debug, Default)]
 pub struct Assembler {
     open: Option<(Snapshot, u32)>,

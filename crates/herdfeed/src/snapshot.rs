@@ -4,6 +4,7 @@
 //! loses nothing but sight of one moment. Times are microseconds: `_us` alone is
 //! a duration, `mono_us` the process's monotonic clock, `unix_us` wall time.
 
+mod ratios;
 mod shared;
 
 use std::collections::BTreeMap;
@@ -28,6 +29,7 @@ pub const OTHER_ERROR: &str = "_OTHER";
 pub const HOT_KEYS: usize = 32;
 
 /// Everything that a process says about its caches and gates at one moment.
+#[doc = include_str!("../docs/examples/snapshot.md")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Snapshot {
@@ -48,6 +50,7 @@ pub struct Snapshot {
 }
 
 /// One cache's account.
+#[doc = include_str!("../docs/examples/cache_snapshot.md")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CacheSnapshot {
@@ -185,7 +188,7 @@ pub struct Warmup {
     pub left: u64,
 }
 
-/// Settings in force that can be tuned while a cache runs.
+/// Settings in force that can be tuned while a cache runs. Read in the example at [`Peaks`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TunedNow {
@@ -207,7 +210,7 @@ pub struct TunedNow {
 /// protection it lacks. Cumulative, except the peaks. Nothing is added while every measure is on.
 ///
 /// Origin calls with protection are about `origin_calls` − `coalesced` − `cooled`, and fewer still where
-/// loads `over_limit` would have been refused.
+/// loads `over_limit` would have been refused. Read in the example at [`Peaks`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Saved {
@@ -229,6 +232,7 @@ pub struct Saved {
 
 /// Maxima of the last 60 seconds that no reader resets, so that a herd of half a
 /// second is not lost between two scrapes.
+#[doc = include_str!("../docs/examples/beside.md")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Peaks {
@@ -243,6 +247,7 @@ pub struct Peaks {
 }
 
 /// A flight in progress, or one that landed of late.
+#[doc = include_str!("../docs/examples/live_flight.md")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LiveFlight {
     /// Number of this flight, unique within the process.
@@ -295,6 +300,7 @@ pub enum Stage {
 /// Found by sampled Space-Saving over two 30-second windows; `requests` is an
 /// estimate that is too high by at most `error`. The counts of slow paths
 /// (`loads`, `coalesced`, `stale`) are exact since the key entered the summary.
+#[doc = include_str!("../docs/examples/hot_key.md")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HotKey {
@@ -328,6 +334,7 @@ pub struct HotKey {
 }
 
 /// One gate's account.
+#[doc = include_str!("../docs/examples/gate_snapshot.md")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GateSnapshot {
@@ -368,31 +375,4 @@ pub struct GateSnapshot {
     pub conditions: Vec<Event>,
     /// Permits found out beyond the limit (law L3) by the run-time check; must stay 0.
     pub law_violations: u64,
-}
-
-impl GateSnapshot {
-    /// Permits in use over all classes.
-    pub fn used(&self) -> u64 {
-        self.in_use.total()
-    }
-}
-
-impl CacheSnapshot {
-    /// Successful requests ÷ all that ended and were not cancelled; `None` before the first.
-    pub fn success_ratio(&self) -> Option<f64> {
-        let (mut good, mut all) = (0_u64, 0_u64);
-        for (outcome, count) in self.outcomes.iter() {
-            if let Some(success) = outcome.is_success() {
-                // A feed may say anything: figures saturate.
-                all = all.saturating_add(count);
-                good = good.saturating_add(if success { count } else { 0 });
-            }
-        }
-        (all > 0).then(|| good as f64 / all as f64)
-    }
-
-    /// Requests ÷ origin calls: what the origin would see if this cache vanished, as a multiple.
-    pub fn exposure(&self) -> Option<f64> {
-        (self.origin_calls > 0).then(|| self.outcomes.total() as f64 / self.origin_calls as f64)
-    }
 }

@@ -108,7 +108,21 @@ enum Owners {
 /// [`ENV_SOCKET`] wins (a directory gets the usual file name); then
 /// `$XDG_RUNTIME_DIR/herdcache/<service>-<pid>.sock`; then `/run/herdcache`, if it
 /// is there and writable; then `herdcache-<uid>` in the directory for temporary files.
-/// Characters of the name that do not suit a file become `_`.
+/// Characters of the name that do not suit a file become `_`, and 64 of them are kept.
+///
+/// ```
+/// use std::path::Path;
+/// use herdfeed::socket::{ENV_SOCKET, default_path, path_at, wished_path};
+/// let file = format!("web_shop-{}.sock", std::process::id());
+/// if std::env::var_os(ENV_SOCKET).is_none() {
+///     assert!(default_path("web shop").ends_with(&file));
+///     // Where the code wishes for a place: a path, or a directory.
+///     assert_eq!(wished_path("web shop", Path::new("/run/shop/")), Path::new("/run/shop").join(&file));
+///     assert_eq!(wished_path("web shop", Path::new("/run/shop.sock")), Path::new("/run/shop.sock"));
+/// }
+/// // The same, whatever the environment says.
+/// assert_eq!(path_at("web shop", Path::new("/run/shop/")), Path::new("/run/shop").join(&file));
+/// ```
 pub fn default_path(service: &str) -> PathBuf {
     Places::of_this_process().socket(None, &file_name(service))
 }
@@ -139,9 +153,13 @@ fn within(place: &Path, file: &str) -> PathBuf {
 ///
 /// A socket whose process has died is listed too: only connecting tells.
 ///
-/// ```no_run
-/// for found in herdfeed::socket::discover() {
-///     let _line = format!("{} {:?} {}", found.service, found.pid, found.address);
+/// ```
+/// use herdfeed::socket::{Found, MAX_FOUND, discover};
+/// let found = discover();
+/// assert!(found.is_sorted() && found.len() <= MAX_FOUND);
+/// for Found { service, pid, address } in found {
+///     let pid = pid.map_or_else(|| "?".to_owned(), |pid| pid.to_string());
+///     println!("{service} {pid} {address}"); // api 4711 unix:/run/herdcache/api-4711.sock
 /// }
 /// ```
 pub fn discover() -> Vec<Found> {

@@ -20,6 +20,23 @@ use crate::words::ClosedSet;
 /// let mut tally = Tally::<Outcome>::new();
 /// tally[Outcome::Hit] += 2;
 /// assert_eq!(tally.total(), 2);
+///
+/// // What happened between two looks, and the sum of two processes.
+/// let earlier = tally.clone();
+/// tally[Outcome::Loaded] += 1;
+/// let between = tally.since(&earlier);
+/// assert_eq!((between[Outcome::Hit], between[Outcome::Loaded]), (0, 1));
+/// let mut fleet = Tally::<Outcome>::new();
+/// fleet.add(&earlier);
+/// fleet.add(&tally);
+/// assert_eq!(fleet[Outcome::Hit], 4);
+/// let seen: Vec<_> = fleet.iter().filter(|(_, count)| *count > 0).collect();
+/// assert_eq!(seen, [(Outcome::Hit, 4), (Outcome::Loaded, 1)]);
+///
+/// // On the wire; a word of a later version is passed over.
+/// let told: Tally<Outcome> = serde_json::from_str(r#"{"hit":7,"melted":1}"#)?;
+/// assert_eq!(told.total(), 7);
+/// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, PartialEq, Eq)]
 pub struct Tally<E> {

@@ -1,6 +1,84 @@
 //! When a herd is a herd: the constants of detection.
 //!
-//! Engine, documentation, lab and dashboard all read them here.
+//! Engine, documentation, lab and dashboard all read them here; so can a check of one's own:
+//!
+//! ```
+//! use std::time::Duration;
+//! use herdfeed::thresholds::{
+//!     COLD_HIT_RATIO, COLD_MIN_REQUESTS, COLD_QUIET, COLD_WITHIN, REJECTING_MIN_REQUESTS, REJECTING_PER_SECOND,
+//!     REJECTING_QUIET, REJECTING_RATIO, REJECTING_WINDOW,
+//! };
+//! /// A cache of this age with these figures of ten seconds is cold.
+//! let cold = |age: Duration, requests: u64, hits: u64| {
+//!     age < COLD_WITHIN && requests >= COLD_MIN_REQUESTS && (hits as f64 / requests as f64) < COLD_HIT_RATIO
+//! };
+//! let (young, old) = (Duration::from_secs(20), Duration::from_secs(90));
+//! assert!(cold(young, 500, 100) && !cold(young, 50, 10) && !cold(young, 500, 400) && !cold(old, 500, 100));
+//!
+//! /// Refusals worth an alarm: many of the last second, or a large part of the window's requests.
+//! let rejecting = |last_second: u64, refused: u64, requests: u64| {
+//!     let part = refused as f64 / requests as f64;
+//!     last_second >= REJECTING_PER_SECOND || (requests >= REJECTING_MIN_REQUESTS && part >= REJECTING_RATIO)
+//! };
+//! assert!(rejecting(10, 10, 100_000) && rejecting(1, 5, 200) && !rejecting(1, 1, 20));
+//! // Each ends after a quiet time, not at the first good second.
+//! assert!(COLD_QUIET < REJECTING_QUIET && REJECTING_QUIET < REJECTING_WINDOW);
+//! ```
+//!
+//! The origin, and the store's capacity:
+//!
+//! ```
+//! use std::time::Duration;
+//! use herdfeed::thresholds::{
+//!     EVICTION_SURGE_CAPACITY, EVICTION_SURGE_MIN_MISSES, EVICTION_SURGE_MISSES, EXHAUSTED_SHARE, EXHAUSTED_WAIT,
+//!     FAILING_RATIO, ORIGIN_MIN_CALLS, ORIGIN_WINDOW, SATURATED_AFTER, SATURATED_QUIET, SLOW_FACTOR, SURGE_WINDOW,
+//! };
+//! let ms = Duration::from_millis;
+//! // Of calls within `ORIGIN_WINDOW`: enough of them, and a fifth failed; or three times as slow as usual.
+//! let failing = |failed: u64, calls: u64| calls >= ORIGIN_MIN_CALLS && failed as f64 / calls as f64 >= FAILING_RATIO;
+//! assert!(failing(20, 100) && !failing(10, 100) && !failing(9, 10));
+//! let slow = |p99: Duration, usual: Duration| p99.as_micros() >= usual.as_micros() * u128::from(SLOW_FACTOR);
+//! assert!(slow(ms(300), ms(100)) && !slow(ms(200), ms(100)));
+//! // Loads that wait for a connection wait for the pool, not for the database.
+//! let exhausted = |wait: Duration, call: Duration| wait >= EXHAUSTED_WAIT && wait >= call.mul_f64(EXHAUSTED_SHARE);
+//! assert!(exhausted(ms(80), ms(100)) && !exhausted(ms(80), ms(900)) && !exhausted(ms(9), ms(10)));
+//! // All permits out: at first a burst, then saturation.
+//! assert!(SATURATED_AFTER < SATURATED_QUIET && SATURATED_QUIET < ORIGIN_WINDOW);
+//!
+//! // A tenth of the store is thrown out within `SURGE_WINDOW`, and comes back as half of the misses.
+//! let surge = |evicted: f64, capacity: f64, misses: u64, of_evicted: u64| {
+//!     evicted >= capacity * EVICTION_SURGE_CAPACITY
+//!         && misses >= EVICTION_SURGE_MIN_MISSES
+//!         && of_evicted as f64 >= misses as f64 * EVICTION_SURGE_MISSES
+//! };
+//! assert!(surge(1_500.0, 10_000.0, 1_000, 700) && !surge(1_500.0, 10_000.0, 1_000, 300));
+//! assert_eq!(SURGE_WINDOW, ORIGIN_WINDOW);
+//! ```
+//!
+//! Keys, and how much is told:
+//!
+//! ```
+//! use std::time::Duration;
+//! use herdfeed::thresholds::{
+//!     AVALANCHE_OVER_MEAN, AVALANCHE_QUIET, EVENTS_PER_SECOND, HOT_CHECK, HOT_OVER_OLD, HOT_SHARE,
+//!     HOT_WARN_PER_SECOND, HOT_WARN_SHARE, STALE_NEAR, avalanche_keys, herd_waiters,
+//! };
+//! // Behind a gate of 64: 32 waiters of one key are a herd, 128 keys that start within a second an avalanche,
+//! // if that is also four times the mean of the last minute.
+//! assert_eq!((herd_waiters(64), avalanche_keys(64)), (32, 128));
+//! let avalanche = |starts: u64, mean: u64| starts >= avalanche_keys(64) && starts >= mean * AVALANCHE_OVER_MEAN;
+//! assert!(avalanche(200, 20) && !avalanche(200, 100));
+//!
+//! // The key asked for most is named, and named anew when another one is clearly hotter, at two looks.
+//! let hotter = |new: f64, old: f64| new >= HOT_SHARE && new >= old * HOT_OVER_OLD;
+//! assert!(hotter(0.13, 0.10) && !hotter(0.11, 0.10) && !hotter(0.04, 0.0) && HOT_CHECK > AVALANCHE_QUIET);
+//! let warns = |share: f64, per_second: f64| share >= HOT_WARN_SHARE && per_second >= HOT_WARN_PER_SECOND;
+//! assert!(warns(0.3, 500.0) && !warns(0.3, 5.0)); // a large share of little is no danger
+//!
+//! // A value of 60 s that may be 240 s stale is near its bound after four minutes.
+//! assert_eq!(Duration::from_secs(60 + 240).mul_f64(STALE_NEAR), Duration::from_secs(240));
+//! assert!(EVENTS_PER_SECOND < 100); // of one kind: the rest is counted
+//! ```
 
 use std::time::Duration;
 
@@ -13,7 +91,7 @@ pub fn herd_waiters(permits: u64) -> u64 {
     (permits / 2).clamp(10, 100)
 }
 
-/// Distinct keys that start loading within one second and make an avalanche.
+/// Distinct keys that start loading within one second and make an avalanche: twice the permits, at least 50.
 pub fn avalanche_keys(permits: u64) -> u64 {
     (2 * permits).max(50)
 }

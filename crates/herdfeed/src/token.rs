@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// The shortest token: 128 bits as base64 take 22 characters, as hexadecimal 32.
+/// The shortest token, in characters: 128 bits as base64 take 22 characters, as hexadecimal 32.
 pub const MIN_TOKEN: usize = 22;
 
 /// A secret that a reader presents as `Authorization: Bearer …`.
@@ -15,6 +15,10 @@ pub const MIN_TOKEN: usize = 22;
 /// use herdfeed::Token;
 /// let token = Token::new("0f6b3c1d9a8e47528c1f0a9b7d6e5c43")?;
 /// assert_eq!(format!("{token:?}"), "Token(…)");
+///
+/// // What anybody could guess is none.
+/// use herdfeed::token::{MIN_TOKEN, TokenError};
+/// assert_eq!(Token::new(&"x".repeat(MIN_TOKEN - 1)).err(), Some(TokenError::Short));
 /// # Ok::<(), herdfeed::token::TokenError>(())
 /// ```
 #[derive(Clone)]

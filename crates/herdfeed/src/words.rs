@@ -10,6 +10,7 @@ use std::fmt;
 /// A set of labels that is known in full at compile time.
 ///
 /// `index` and `all` agree: `Self::all()[v.index()] == v`.
+#[doc = include_str!("../docs/examples/closed_set.md")]
 pub trait ClosedSet: Copy + Eq + fmt::Debug + 'static {
     /// Every value, in the order of `index`.
     fn all() -> &'static [Self];
@@ -49,6 +50,7 @@ pub use shared::{LeaseLoss, LeasePoll, LeaseResult, SharedOperation, SharedRead,
 closed_set! {
     /// How a request ended. Every request ends in exactly one of these, also
     /// when its future is dropped.
+    #[doc = include_str!("../docs/examples/outcome.md")]
     Outcome {
         /// A fresh value was in a tier, or had just landed when the caller looked again.
         Hit = "hit",
@@ -103,6 +105,7 @@ impl Outcome {
 
 closed_set! {
     /// Why the local tier had nothing it could answer.
+    #[doc = include_str!("../docs/examples/miss_cause.md")]
     MissCause {
         /// Not seen before, or forgotten too long ago to say.
         Cold = "cold",
@@ -137,6 +140,7 @@ closed_set! {
 
 closed_set! {
     /// How a flight ended. Every flight ends in exactly one of these.
+    #[doc = include_str!("../docs/examples/flight_end.md")]
     FlightEnd {
         /// The origin gave a value and it was stored.
         Loaded = "loaded",
@@ -167,6 +171,7 @@ closed_set! {
 
 closed_set! {
     /// Why a request or a flight was refused.
+    #[doc = include_str!("../docs/examples/reject_reason.md")]
     RejectReason {
         /// The gate's queue was full.
         QueueFull = "queue_full",
@@ -357,6 +362,7 @@ closed_set! {
 
 closed_set! {
     /// Where a value came from.
+    #[doc = include_str!("../docs/examples/tier.md")]
     Tier {
         /// This process.
         Local = "local",

@@ -21,6 +21,7 @@ use crate::key::Key;
 use crate::origin::AnyOrigin;
 
 /// A cache with its origin. Derefs to [`Cache`]: the same entries, the same flights.
+#[doc = include_str!("../../docs/examples/read_through.md")]
 pub struct ReadThrough<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static = BoxError> {
     pub(super) cache: Cache<K, V, E>,
     pub(super) origin: Arc<dyn AnyOrigin<K, V, E>>,

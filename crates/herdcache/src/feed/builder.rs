@@ -13,6 +13,24 @@ use super::place::{self, ENV_FEED, Place, Wish};
 use super::source::Account;
 
 /// The settings of a [`Feed`]. Made by [`Feed::builder`].
+///
+/// ```
+/// use herdcache::herdfeed::Token;
+/// use herdcache::{Feed, FeedBuilder};
+///
+/// // On TCP, for readers who have the secret: from a file or the environment, never from the command line.
+/// let secret = Token::new("0f6b3c1d9a8e47528c1f0a9b7d6e5c43")?;
+/// let feed = Feed::builder("shop").version("1.4.2").tcp(([127, 0, 0, 1], 0).into(), secret).start()?;
+/// assert!(feed.stats().is_none_or(|stats| stats.subscribers == 0)); // `None`: the environment switched it off
+///
+/// // A socket that a group shares. What would open it to everybody is refused, with what to do instead.
+/// let shared = |group: &str, mode: u32| -> FeedBuilder { Feed::builder("shop").group(group).mode(mode) };
+/// let error = shared("ops", 0o666).start().err();
+/// # if std::env::var_os("HERDCACHE_FEED").is_none() {
+/// assert!(error.is_some_and(|error| error.to_string().contains("would let every user of this machine connect")));
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a feed is served once `start` is called"]
 pub struct FeedBuilder {
@@ -66,7 +84,7 @@ impl FeedBuilder {
         self
     }
 
-    /// Serves on a TCP port instead of a socket, in clear text; port 0 takes a free one.
+    /// Serves on a TCP port instead of a socket, in clear text; port 0 takes a free one. Default: a socket.
     ///
     /// An address that other machines reach needs a token, which `herdtop` takes from a file or its environment.
     /// The token holds as well where `HERDCACHE_FEED=tcp:ADDRESS` chooses another address.
@@ -76,7 +94,8 @@ impl FeedBuilder {
         self
     }
 
-    /// Opens nothing: the feed is read only where the application mounts it (feature `mount`, `Feed::mount`).
+    /// Opens nothing: the feed is read only where the application mounts it (feature `mount`, `Feed::mount`). Default: a
+    /// socket.
     pub fn no_socket(mut self) -> Self {
         self.wishes.push(Wish::Nowhere);
         self

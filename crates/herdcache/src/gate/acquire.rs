@@ -11,6 +11,22 @@ use crate::clock::{self, Moment};
 use crate::error::GetError;
 
 /// The right to call the origin, from [`Gate::acquire`]; dropping it gives it back.
+///
+/// ```
+/// use herdcache::{Gate, GatePermit, Rejected};
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Rejected> {
+/// let gate = Gate::new(8);
+/// for result in [Ok("written"), Err("the database is down")] {
+///     let permit: GatePermit = gate.acquire().await?;
+///     // What the query said of the origin counts towards the gate's fail-fast, as loads do.
+///     match result {
+///         Ok(_) => permit.answered(),
+///         Err(_) => permit.failed(),
+///     }
+/// }
+/// assert_eq!(gate.snapshot().used(), 0);
+/// # Ok(()) }
+/// ```
 #[must_use = "the permit is given back when this is dropped"]
 pub struct GatePermit(Permit);
 

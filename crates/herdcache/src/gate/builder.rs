@@ -96,7 +96,8 @@ impl GateBuilder {
         self
     }
 
-    /// Never refuses a load because others failed. Each key of a dead origin then pays a whole timeout.
+    /// Never refuses a load because others failed. Each key of a dead origin then pays a whole timeout. Default: as
+    /// [`fail_fast`](Self::fail_fast) says.
     #[must_use]
     pub fn without_fail_fast(mut self) -> Self {
         self.settings.fail_fast = None;
@@ -117,7 +118,7 @@ impl GateBuilder {
         self
     }
 
-    /// [`GateBuilder::adaptive`] with a floor of its own: 1 to permits.
+    /// [`GateBuilder::adaptive`] with a floor of its own: 1 to permits. Off by default.
     ///
     /// Higher: a sick origin gets more calls. Lower: a longer way back up.
     #[must_use]

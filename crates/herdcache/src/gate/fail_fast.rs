@@ -10,8 +10,12 @@ use crate::config::{Check, ConfigError};
 ///
 /// ```
 /// use std::time::Duration;
-/// use herdcache::FailFast;
-/// let strict = FailFast::new().ratio(0.8).at_least(50).probe_every(Duration::from_millis(250));
+/// use herdcache::{FailFast, Gate};
+/// let patient = FailFast::new().ratio(0.8).at_least(50).window(Duration::from_secs(30));
+/// let gate = Gate::builder(8).fail_fast(patient.probe_every(Duration::from_millis(250))).build();
+/// assert!(gate.is_ok_and(|gate| gate.snapshot().circuit.is_some()));
+/// // What is out of its range is told when the gate is built.
+/// assert!(Gate::builder(8).fail_fast(patient.ratio(1.5)).build().is_err());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use]

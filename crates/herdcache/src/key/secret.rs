@@ -39,6 +39,7 @@ use super::Hashed;
 /// let key = Session { tenant: 7, token: Secret::new("0f6b3c1d".to_owned()) };
 /// assert_eq!(key.token.expose(), "0f6b3c1d");       // what a loader asks for
 /// assert_eq!(format!("{:?}", key.token), "Secret(…)");
+/// assert_eq!(key.token.into_inner(), "0f6b3c1d");
 /// # let _ = sessions;
 /// # Ok::<(), herdcache::ConfigError>(())
 /// ```

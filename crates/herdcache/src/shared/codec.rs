@@ -25,6 +25,11 @@ use serde::de::DeserializeOwned;
 ///         String::from_utf8(bytes.to_vec()).map_err(|_| CodecError)
 ///     }
 /// }
+/// let mut bytes = Vec::new();
+/// Plain.encode(&"tea".to_owned(), &mut bytes)?;
+/// assert_eq!(Plain.decode(&bytes)?, "tea");
+/// assert_eq!(Plain.decode(&[0xff]), Err(CodecError)); // bytes of anybody else: a counted miss
+/// # Ok::<(), CodecError>(())
 /// ```
 pub trait Codec<V>: Send + Sync + 'static {
     /// Tells this encoding apart from every other: bytes of another one are a counted miss. 1 is JSON's.

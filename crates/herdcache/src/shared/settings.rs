@@ -54,6 +54,7 @@ impl WriteFailure {
 /// assert_eq!(there.as_deref().map(String::as_str), Some("loaded by one"));
 /// # Ok(()) }
 /// ```
+#[doc = include_str!("../../docs/examples/shared.md")]
 #[must_use]
 pub struct Shared<V> {
     pub(crate) tier: Arc<dyn SharedTier>,
@@ -190,8 +191,15 @@ impl SharedSettings {
 ///     .origin_timeout(Duration::from_millis(800))
 ///     .flight_deadline(Duration::from_millis(800))
 ///     .shared(tier.clone())
-///     .lease(Leasing::new(tier).time(Duration::from_millis(1_500)))
+///     .lease(
+///         Leasing::new(tier)
+///             .time(Duration::from_millis(1_500))
+///             .renewals(3)
+///             .poll(Duration::from_millis(25), Duration::from_millis(250)) // a follower's first pause, and its longest
+///             .follow_for(Duration::from_millis(600)),                     // then it loads by itself
+///     )
 ///     .build()?;
+/// assert!(cache.snapshot().lease.is_some_and(|lease| lease.held == 0));
 /// # Ok(()) }
 /// ```
 #[derive(Clone)]

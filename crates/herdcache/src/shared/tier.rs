@@ -13,6 +13,36 @@ use std::time::Duration;
 /// # Cancel safety
 /// A cache drops it at its own limits. What had been sent may still take effect; every operation of these traits bears
 /// that.
+///
+/// ```
+/// use std::time::Duration;
+/// use herdcache::{Acquired, Holding, Lease, LeaseToken, MemoryTier, Operation, SharedKey, TierError};
+///
+/// /// A lease of another server: each method is a future in a box.
+/// struct Far(MemoryTier);
+///
+/// impl Lease for Far {
+///     fn acquire<'a>(&'a self, key: &'a SharedKey, token: &'a LeaseToken, time: Duration) -> Operation<'a, Acquired> {
+///         Box::pin(async move {
+///             tokio::time::sleep(Duration::from_millis(1)).await; // the way there
+///             self.0.acquire(key, token, time).await
+///         })
+///     }
+///     fn renew<'a>(&'a self, key: &'a SharedKey, token: &'a LeaseToken, time: Duration) -> Operation<'a, Holding> {
+///         self.0.renew(key, token, time)
+///     }
+///     fn release<'a>(&'a self, _: &'a SharedKey, _: &'a LeaseToken) -> Operation<'a, Holding> {
+///         Box::pin(async { Err(TierError::Connection) }) // it could not be reached
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (far, token) = (Far(MemoryTier::new()), LeaseToken::random());
+/// let key = SharedKey::of("users", 1, &7).ok_or("JSON can hold it")?;
+/// assert!(matches!(far.acquire(&key, &token, Duration::from_secs(1)).await?, Acquired::Yes { .. }));
+/// assert_eq!(far.release(&key, &token).await, Err(TierError::Connection));
+/// # Ok(()) }
+/// ```
 pub type Operation<'a, T> = Pin<Box<dyn Future<Output = Result<T, TierError>> + Send + 'a>>;
 
 /// Why an operation failed. A failure is never a miss.
@@ -57,6 +87,8 @@ impl SharedKey {
     /// use herdcache::SharedKey;
     /// let key = SharedKey::of("users", 1, &("tenant", 7)).expect("JSON can hold it");
     /// assert_eq!(key.text(), r#"["users",1,["tenant",7]]"#);
+    /// // For the hash tag of a cluster: the same in every process.
+    /// assert_eq!(key.hash(), SharedKey::of("users", 1, &("tenant", 7)).expect("as before").hash());
     /// ```
     pub fn of<K: crate::key::Key>(cache: &str, schema_version: u32, key: &K) -> Option<Self> {
         let (text, hash) = crate::key::shared_text(cache, schema_version, key)?;

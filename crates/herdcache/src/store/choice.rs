@@ -19,6 +19,12 @@ use crate::config::ConfigError;
 /// ```
 /// # use std::time::Duration;
 /// # use herdcache::{Cache, ConfigError, Gate, LocalStore, Ttl};
+/// // As a setting of the service names it; what this build has not is told with what it has.
+/// let known = || LocalStore::ALL.iter().map(|store| store.label()).collect::<Vec<_>>().join(", ");
+/// let named = |label: &str| LocalStore::of_label(label).ok_or_else(|| format!("{label} is none of {}", known()));
+/// assert_eq!(named("moka"), Ok(LocalStore::Moka));
+/// assert!(named("redis").is_err_and(|error| error.starts_with("redis is none of moka")));
+///
 /// let users = Cache::<u64, String>::builder("users", Ttl::fresh_for(Duration::from_secs(60)), &Gate::new(8))
 ///     .store(LocalStore::Moka)
 ///     .build()?;

@@ -85,6 +85,17 @@ impl Calls {
 }
 
 /// One call that runs, from [`Calls::call`]. Dropping it says that the call has ended.
+///
+/// ```
+/// use herdcache::testing::{Call, Calls};
+/// /// A stand-in for a driver's query: counted until it ends, also when its load is given up.
+/// struct Query { _call: Call }
+/// let calls = Calls::new();
+/// let query = Query { _call: calls.call() };
+/// assert_eq!(calls.running(), 1);
+/// drop(query);
+/// assert_eq!((calls.started(), calls.running()), (1, 0));
+/// ```
 #[derive(Debug)]
 #[must_use = "the call has ended when this is dropped"]
 pub struct Call(Arc<Counts>);

@@ -43,8 +43,11 @@ pub async fn pass(span: Duration) {
 /// to the next timer: an hour of waiting takes no time.
 ///
 /// ```
-/// use std::time::Duration;
-/// herdcache::testing::run_paused(herdcache::testing::pass(Duration::from_secs(3_600)));
+/// use std::time::{Duration, Instant};
+/// use herdcache::testing::{pass, run_paused};
+/// let begun = Instant::now();
+/// run_paused(pass(Duration::from_secs(3_600)));
+/// assert!(begun.elapsed() < Duration::from_secs(60));
 /// ```
 ///
 /// # Panics

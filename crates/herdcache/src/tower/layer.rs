@@ -76,6 +76,23 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, F> CacheLayer<K
     }
 
     /// Keeps only responses that this function approves of. Others answer the callers who wait for them. Default: all.
+    ///
+    /// ```
+    /// use std::{convert::Infallible, time::Duration};
+    /// use herdcache::{BoxError, Cache, Gate, Ttl, tower::{CacheLayer, CacheService}};
+    /// use tower::{Layer, Service, ServiceExt, service_fn};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), BoxError> {
+    /// let search = service_fn(|word: String| async move { Ok::<_, Infallible>(word.split('x').count() - 1) });
+    /// let found = Cache::builder("found", Ttl::fresh_for(Duration::from_secs(60)), &Gate::new(8)).build()?;
+    /// let layer = CacheLayer::new(found.clone(), |word: &String| Some(word.clone())).store_if(|hits| *hits > 0);
+    /// let mut service: CacheService<_, String, usize, Infallible, _> = layer.layer(search);
+    /// for word in ["axb", "axb", "abc", "abc"] {
+    ///     service.ready().await?.call(word.to_owned()).await?;
+    /// }
+    /// assert_eq!(found.snapshot().origin_calls, 3); // what was not found is looked for again
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn store_if(mut self, stored: fn(&V) -> bool) -> Self {
         self.stored = stored;

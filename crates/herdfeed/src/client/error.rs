@@ -8,6 +8,19 @@ use crate::address::{Address, calm};
 use crate::hello::VERSION;
 
 /// Why a feed cannot be read.
+///
+/// ```
+/// use herdfeed::Address;
+/// use herdfeed::client::{AttachError, fetch};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let nobody: Address = "127.0.0.1:1".parse()?;
+/// let error: AttachError = fetch(&nobody, None).await.err().ok_or("nobody serves a feed there")?;
+/// assert_eq!(error.address(), &nobody);
+/// // One line for people: where, what is wrong, what to do.
+/// assert!(error.to_string().starts_with("http://127.0.0.1:1: "));
+/// # Ok(()) }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum AttachError {

@@ -9,6 +9,25 @@ use crate::line::{Line, MAX_LINE};
 const MARK: &[u8] = br#"{"t":"src""#;
 
 /// Reads a recording, one line at a time. Nothing that a file holds makes it panic or keep more than a line.
+///
+/// ```
+/// use herdfeed::recording::{Reader, RecordingError};
+/// let file = br#"{"t":"rec","v":[1,0],"by":"herdlab 0.1.0"}
+/// {"t":"src","id":1,"rx_us":1772323200000000,"address":"lab:hot-key"}
+/// {"t":"lag","from":0,"to":3}
+/// {"t":"lag","from":"nobody can read this"}
+/// {"t":"by"#; // whoever recorded was stopped
+/// let mut reader = Reader::new(&file[..])?;
+/// assert_eq!(reader.by(), "herdlab 0.1.0");
+/// let mut entries = 0;
+/// while reader.next_entry()?.is_some() {
+///     entries += 1;
+/// }
+/// assert_eq!((entries, reader.bad_lines(), reader.is_cut()), (2, 1, true)); // a source, and a line from it
+///
+/// assert!(matches!(Reader::new(&b"name,age"[..]), Err(RecordingError::NotARecording)));
+/// # Ok::<(), RecordingError>(())
+/// ```
 #[derive(Debug)]
 pub struct Reader<R> {
     from: R,

@@ -10,11 +10,14 @@ use crate::line::Line;
 ///
 /// ```
 /// use herdfeed::Line;
-/// use herdfeed::recording::{Entry, Reader, Writer};
+/// use herdfeed::recording::{self, Entry, Reader, Writer};
 ///
 /// let mut file = Vec::new();
 /// let mut writer = Writer::new(&mut file, "docs 1.0")?;
 /// writer.line(1, "unix:/run/api.sock", 1_000_000, &Line::Bye { why: "shutdown".into() })?;
+/// writer.flush()?;
+/// let [major, minor] = recording::VERSION;
+/// assert!(file.starts_with(format!("{{\"t\":\"rec\",\"v\":[{major},{minor}]").as_bytes()));
 ///
 /// let mut reader = Reader::new(&file[..])?;
 /// assert_eq!(reader.next_entry()?, Some(Entry::Source { id: 1, address: "unix:/run/api.sock".into() }));

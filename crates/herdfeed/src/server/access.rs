@@ -23,7 +23,8 @@ pub(super) const OTHERS: u32 = 0o007;
 /// use herdfeed::server::Access;
 /// let operators = Access::default().group("ops");          // mode 0660
 /// let by_number = Access::default().group(1_001).mode(0o660);
-/// # assert_ne!(operators, by_number);
+/// assert!(operators != by_number && !operators.is_default());
+/// assert!(Access::default().is_default()); // this user and root
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
@@ -32,6 +33,12 @@ pub struct Access {
 }
 
 /// A group of users.
+///
+/// ```
+/// use herdfeed::server::Group;
+/// assert_eq!(Group::from("ops"), Group::Name("ops".to_owned()));
+/// assert_eq!(Group::from("1001"), Group::Id(1_001)); // as a setting from the environment has it
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Group {
@@ -77,7 +84,7 @@ pub(super) enum Circle {
 }
 
 impl Access {
-    /// Lets the members of a group read. The service must be a member itself, or run as root.
+    /// Lets the members of a group read. The service must be a member itself, or run as root. Default: no group.
     #[must_use]
     pub fn group(mut self, group: impl Into<Group>) -> Self {
         self.group = Some(group.into());

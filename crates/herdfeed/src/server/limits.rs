@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 /// The bounds of a publisher. The defaults suit a service; tests shorten the times.
+#[doc = include_str!("../../docs/examples/limits.md")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The most open connections; the rest are turned away with 503. Default 64.

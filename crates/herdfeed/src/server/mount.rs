@@ -42,12 +42,20 @@ pub enum Guard {
 /// Made by [`Publisher::mount`](crate::server::Publisher::mount).
 ///
 /// ```
-/// use herdfeed::server::{Guard, Publisher};
+/// use herdfeed::server::{Guard, Mount};
 ///
-/// /// The application's routes, with the feed at `/herd/v1/…` for whoever has the secret.
-/// fn routes(publisher: &Publisher, secret: herdfeed::Token) -> axum::Router {
-///     axum::Router::new().nest_service("/herd", publisher.mount(Guard::Token(secret)))
+/// /// The application's routes, with the feed at `/herd/v1/…`.
+/// fn routes(feed: Mount) -> axum::Router {
+///     axum::Router::new().nest_service("/herd", feed)
 /// }
+///
+/// // In a service `publisher.mount(guard)`: for whoever has the secret. It is never shown.
+/// let secret = herdfeed::Token::new("0f6b3c1d9a8e47528c1f0a9b7d6e5c43")?;
+/// let feed = Mount::off(Guard::Token(secret));
+/// assert!(!format!("{feed:?}").contains("0f6b"));
+/// let routes = routes(feed);
+/// # let _ = routes;
+/// # Ok::<(), herdfeed::token::TokenError>(())
 /// ```
 ///
 /// Nested at `/herd` it is where `herdtop http://HOST:PORT` looks for it; `fallback_service` and any router that
@@ -93,6 +101,20 @@ impl Mount {
     }
 
     /// Stands where a feed would, and answers 404: for a feed that the environment has switched off.
+    ///
+    /// ```
+    /// use herdfeed::server::{Guard, Mount, MountBody, MountFuture};
+    /// use hyper::{Request, Response};
+    /// use tower_service::Service;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // Any server that takes a `Service` takes it; asked by hand it answers like this.
+    /// let mut off = Mount::off(Guard::Application);
+    /// let answer: MountFuture = off.call(Request::get("/herd/v1/hello").body(())?);
+    /// let response: Response<MountBody> = answer.await?;
+    /// assert_eq!(response.status(), 404);
+    /// # Ok(()) }
+    /// ```
     pub fn off(guard: Guard) -> Self {
         Self { door: Arc::new(door(guard)), inside: Err(Refusal::Off) }
     }

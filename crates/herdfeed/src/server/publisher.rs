@@ -108,6 +108,7 @@ impl Publisher {
     /// The feed as a service for the application's own HTTP server, beside whatever it listens on.
     ///
     /// It answers as long as this publisher lives, then 503.
+    #[cfg_attr(feature = "mount", doc = include_str!("../../docs/examples/mount.md"))]
     #[cfg(feature = "mount")]
     pub fn mount(&self, guard: Guard) -> Mount {
         Mount::new(guard, self.inside.clone())

@@ -12,6 +12,7 @@ use crate::words::{
 ///
 /// Every operation on the tier or the lease is in `operations`; `timeouts` + `connection_errors` + `refusals` are
 /// those that failed.
+#[doc = include_str!("../../docs/examples/shared_snapshot.md")]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SharedSnapshot {
@@ -55,6 +56,7 @@ pub struct OperationTimes {
 }
 
 /// One cache's account of its lease.
+#[doc = include_str!("../../docs/examples/lease_snapshot.md")]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LeaseSnapshot {

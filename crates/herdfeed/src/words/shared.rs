@@ -24,6 +24,7 @@ closed_set! {
 
 closed_set! {
     /// What one read of the shared tier found.
+    #[doc = include_str!("../../docs/examples/shared_read.md")]
     SharedRead {
         /// A fresh value.
         Hit = "hit",

@@ -2,8 +2,7 @@
 //!
 //! A future may be dropped at any await, and its caller must know what that loses. So every
 //! public function that is `async` or gives a future, in traits too, and every public type
-//! that is a future has a section `# Cancel safety`. That results say their errors is
-//! clippy's business (`missing_errors_doc`).
+//! that is a future, or an alias of one, has a section `# Cancel safety`.
 
 use crate::source::{Token, code, item_end, test_lines};
 use crate::tree;
@@ -26,14 +25,14 @@ fn futures(source: &str) -> Vec<(String, usize)> {
             continue;
         }
         let in_trait = traits.iter().any(|(open, close)| (*open..*close).contains(&at));
-        let name = function(&code, at, in_trait).or_else(|| future_type(&code, at));
+        let name = function(&code, at, in_trait).or_else(|| future_type(&code, at)).or_else(|| alias(&code, at));
         found.extend(name.map(|name| (name, line)));
     }
     found
 }
 
 /// The bodies of public traits, as positions.
-fn public_traits(code: &[Token<'_>]) -> Vec<(usize, usize)> {
+pub(crate) fn public_traits(code: &[Token<'_>]) -> Vec<(usize, usize)> {
     let heads = (1..code.len()).filter(|at| code[*at].is("trait") && code[at - 1].is("pub"));
     heads.map(|at| (at, item_end(code, at))).collect()
 }
@@ -64,8 +63,15 @@ fn future_type(code: &[Token<'_>], at: usize) -> Option<String> {
     is_future.then(|| name.to_owned())
 }
 
+/// The name of a public alias that begins at `at`, if it stands for a future.
+fn alias(code: &[Token<'_>], at: usize) -> Option<String> {
+    let begins = code[at].is("pub") && code.get(at + 1)?.is("type");
+    let is_future = code[at..=item_end(code, at)].iter().any(|token| token.is("Future"));
+    (begins && is_future).then(|| code[at + 2].text.to_owned())
+}
+
 /// The doc comment above a line, attributes passed over.
-fn docs(source: &str, line: usize) -> String {
+pub(crate) fn docs(source: &str, line: usize) -> String {
     let above: Vec<_> = source.lines().take(line - 1).map(str::trim).collect();
     let near =
         above.iter().rev().take_while(|line| line.starts_with("///") || line.starts_with("#[") || line.ends_with(")]"));
@@ -95,10 +101,10 @@ fn a_silent_future_is_seen() {
     let source = "/// A.\npub async fn a() {}\n/// B.\n///\n/// # Cancel safety\n/// Fine.\n#[must_use]\npub async fn b() {}\n\
                   pub(crate) async fn c() {}\npub fn d() -> impl Future<Output = ()> {}\npub fn e(f: impl Future<Output = ()>) {}\n\
                   pub trait T {\n/// F.\nfn f(&self) -> impl Future<Output = ()>;\nasync fn g(&self);\nfn i(&self);\n}\n\
-                  trait U { async fn j(&self); }\n/// K.\npub struct K;\nimpl Future for K {}\npub struct L;\n#[cfg(test)]\nmod tests { pub async fn m() {} }";
+                  trait U { async fn j(&self); }\n/// K.\npub struct K;\nimpl Future for K {}\npub struct L;\npub type N = Pin<Box<dyn Future<Output = ()>>>;\n#[cfg(test)]\nmod tests { pub async fn m() {} }";
     let names: Vec<_> = futures(source).into_iter().map(|(name, _)| name).collect();
-    assert_eq!(names, ["a", "b", "d", "f", "g", "K"]);
+    assert_eq!(names, ["a", "b", "d", "f", "g", "K", "N"]);
     let seen = complaints("x.rs", source);
-    assert_eq!(seen.len(), 5, "{seen:?}");
+    assert_eq!(seen.len(), 6, "{seen:?}");
     assert_eq!(seen[0], "x.rs:2 `a` lacks `# Cancel safety`");
 }

@@ -6,6 +6,8 @@
 mod arrows;
 mod budget;
 mod cancel;
+mod errors;
+mod examples;
 mod guide;
 mod hygiene;
 mod links;

@@ -77,6 +77,7 @@ pub struct HerdWait {
 ///
 /// Called by the thread that lands a flight, under no lock of ours. It must not block, nor ask a cache. A panic is
 /// caught and leaves the herd without a span.
+#[doc = include_str!("../../../docs/examples/herd_tracer.md")]
 pub trait HerdTracer: Send + Sync {
     /// A flight that drew a herd is about to wake its waiters: makes its span, whose identity they will link to. `None`
     /// if it is not to be traced.

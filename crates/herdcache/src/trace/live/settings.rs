@@ -16,8 +16,14 @@ use crate::config::{Check, ConfigError};
 /// # use herdcache::{Cache, Gate, Traces, Ttl};
 /// let ttl = Ttl::fresh_for(Duration::from_secs(60));
 /// let users = Cache::<u64, String>::builder("users", ttl, &Gate::new(8))
-///     .traces(Traces::default().per_second(50).waits(200))
+///     .traces(Traces::default().per_second(50).waits(200).one_in(10_000).hot_keys(16))
 ///     .build()?;
+/// // What came of it, and what the limits left out: raise them if that is much.
+/// let counts = users.traced();
+/// assert_eq!((counts.flights, counts.flights_refused, counts.waits_refused), (0, 0, 0));
+/// // A cache of which nothing is worth a span.
+/// let flags = Cache::<u64, String>::builder("flags", ttl, &Gate::new(8)).traces(Traces::none()).build()?;
+/// # let _ = flags;
 /// # Ok::<(), herdcache::ConfigError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

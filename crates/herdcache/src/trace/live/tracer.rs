@@ -18,6 +18,20 @@ use crate::sync::plain::atomic::{AtomicU64, Ordering::Relaxed};
 const LOOK_EVERY: u64 = 1_000_000_000;
 
 /// What was traced of a cache since it was built, and what the limits of [`Traces`] left out.
+///
+/// ```
+/// use herdcache::{Cache, Key, TraceCounts};
+/// /// The part of the chosen flights that the limit left without a span.
+/// fn refused<K: Key, V: Send + Sync>(cache: &Cache<K, V>) -> Option<f64> {
+///     let TraceCounts { flights, flights_refused, .. } = cache.traced();
+///     (flights + flights_refused > 0).then(|| flights_refused as f64 / (flights + flights_refused) as f64)
+/// }
+/// # use herdcache::{Gate, Ttl};
+/// # let ttl = Ttl::fresh_for(std::time::Duration::from_secs(60));
+/// # let users = Cache::<u64, u64>::builder("users", ttl, &Gate::new(8)).build()?;
+/// assert_eq!(refused(&users), None); // nothing was loaded yet
+/// # Ok::<(), herdcache::ConfigError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TraceCounts {
