@@ -123,6 +123,13 @@ impl Tracer {
         self.hottest.read().contains(&hash)
     }
 
+    /// A flight was thrown away before it was opened, since somebody else was faster: none was refused.
+    pub(crate) fn unopened(&self, log: &Log) {
+        if log.is_refused() {
+            self.shared.flights_refused.fetch_sub(1, Relaxed);
+        }
+    }
+
     /// A flight draws a herd: traced from here on, if anybody wants it, it was not before and the budget allows.
     #[inline]
     pub(crate) fn crowded(&self, log: &Log, now: Moment) {
