@@ -12,8 +12,10 @@ use crate::support::report::Report;
 use crate::support::rounds::median;
 use crate::{Herdcache, KEY};
 
+type Case = (&'static str, fn() -> Traces);
+
 /// Spans of waits for one flight: none at all, the default, every waiter's.
-const CASES: [(&str, fn() -> Traces); 3] =
+const CASES: [Case; 3] =
     [("heard, no span", Traces::none), ("traced, 64 waits", traced), ("traced, every wait", || traced().waits(10_000))];
 
 fn traced() -> Traces {
