@@ -12,8 +12,9 @@ use herdfeed::FlightRole;
 use super::carried;
 use super::choice::SampledBy;
 use super::held::{Current, Kept, Stepping, Told};
-use super::herd::{self, HerdSpan, HerdWait, StepTimes};
+use super::herd::{self, HerdWait, StepTimes};
 use super::lit::{self, Lit};
+use super::promise::{Herd, Promise};
 use super::tracer::Shared;
 use super::wait::Waiting;
 use crate::clock::{self, Moment};
@@ -72,46 +73,9 @@ struct Inner {
     unnoted: u64,
 }
 
-/// The span of a herd. Its end is not our code.
-#[derive(Default)]
-struct Herd(Option<Arc<dyn HerdSpan>>);
-
-impl Drop for Herd {
-    fn drop(&mut self) {
-        let span = self.0.take();
-        contained(|| drop(span));
-    }
-}
-
 impl std::fmt::Debug for Inner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Inner").field("waits", &self.waits).field("owed", &self.owed).finish_non_exhaustive()
-    }
-}
-
-/// A token that was taken for a flight. Dropped unused, it goes back.
-#[derive(Debug)]
-pub(super) struct Promise {
-    by: SampledBy,
-    shared: Arc<Shared>,
-    kept: bool,
-}
-
-impl Promise {
-    pub(super) fn new(by: SampledBy, shared: &Arc<Shared>) -> Self {
-        Self { by, shared: Arc::clone(shared), kept: false }
-    }
-
-    fn keep(mut self) {
-        self.kept = true;
-    }
-}
-
-impl Drop for Promise {
-    fn drop(&mut self) {
-        if !self.kept {
-            self.shared.budget.give_back();
-        }
     }
 }
 
