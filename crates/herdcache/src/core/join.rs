@@ -142,6 +142,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         let loads = match self.register(want, &flight, &mut spare, now) {
             Ok(loads) => loads,
             Err(turn) => {
+                self.trace.unopened(&flight.trace);
                 self.crowd(&turn);
                 return turn;
             }

@@ -213,6 +213,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             free
         };
         if !opened {
+            self.trace.unopened(&flight.trace);
             return Opened::Busy;
         }
         place.taken();

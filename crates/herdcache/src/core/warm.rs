@@ -74,6 +74,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
                 Warming::Flying(flight)
             }
             Err(other) => {
+                self.trace.unopened(&flight.trace);
                 ticket.unused();
                 other
             }

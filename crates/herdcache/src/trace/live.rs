@@ -8,6 +8,7 @@ mod herd;
 mod lines;
 mod lit;
 mod log;
+mod promise;
 mod say;
 mod settings;
 mod tracer;

@@ -33,6 +33,9 @@ impl Tracer {
     }
 
     #[inline]
+    pub(crate) fn unopened(&self, _: &Log) {}
+
+    #[inline]
     pub(crate) fn crowded(&self, _: &Log, _: Moment) {}
 
     #[inline]

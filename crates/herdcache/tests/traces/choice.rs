@@ -84,6 +84,10 @@ async fn a_flight_that_never_opened_costs_nothing() {
     cache.get_with(&Hooked(2), |_| async { Ok(2) }).await.unwrap();
     let counts = cache.traced();
     assert_eq!((counts.flights, counts.flights_refused), (1, 0));
+    // Nor is one refused that there never was.
+    STORE.set(Some(cache.clone()));
+    let found = cache.get_with(&Hooked(3), |_| async { Ok(3) }).await.unwrap().unwrap();
+    assert_eq!((*found, cache.traced()), (7, counts));
 }
 
 /// A1: settings out of range are refused by name.

@@ -4,9 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use herdcache::herdfeed::{FlightEnd, FlightRole};
-use herdcache::{HerdFlight, HerdSpan, HerdTracer, HerdWait, TraceStep, Traces, trace_herds};
+use herdcache::{Cache, Gate, HerdFlight, HerdSpan, HerdTracer, HerdWait, MemoryTier, TraceStep, Traces, trace_herds};
 
-use crate::support::{Rows, all, ask, assert_quiet, ms, rows, slow, turns};
+use crate::support::{Rows, TTL, all, ask, assert_quiet, ms, rows, slow, turns};
 
 /// What was told of one herd.
 #[derive(Clone, Debug)]
@@ -138,6 +138,34 @@ async fn l7_a_storm_of_herds_stays_within_both_budgets() {
     assert!(told.iter().all(|told| told.landed == 1 && told.waits.len() == 4));
     drop(told);
     assert_quiet(&cache.snapshot());
+}
+
+/// L7: a herd that looked again and again is told by as many steps as any flight, its own call among them; the rest is counted.
+#[tokio::test(start_paused = true)]
+async fn l7_the_steps_of_one_herd_are_bounded_and_counted() {
+    let _turn = TURN.lock().await;
+    let tracer = Arc::new(Tracer::default());
+    trace_herds(&tracer).unwrap();
+    let tier = MemoryTier::new();
+    let cache = || -> Rows {
+        let builder = Cache::builder("steps", TTL, &Gate::new(2));
+        builder.shared(tier.clone()).lease(tier.clone()).build().unwrap()
+    };
+    let (holder, follower) = (cache(), cache());
+    let fails = |_| -> crate::support::Load {
+        Box::pin(async {
+            tokio::time::sleep(ms(4_000)).await;
+            Err("down")
+        })
+    };
+    let load = ask(&holder, 1, fails);
+    turns().await;
+    herd(&follower, 1, 30, Ok(2)).await;
+    load.await.unwrap().unwrap_err();
+    let told = tracer.told.lock().unwrap().remove(0);
+    let origins = told.steps.iter().filter(|(step, ..)| *step == TraceStep::Origin).count();
+    assert_eq!((told.steps.len(), origins), (16, 1), "{:?}", told.steps);
+    assert!(follower.traced().steps_refused > 0);
 }
 
 /// A flight that has a span already is told once, and what is no herd is not told.

@@ -18,7 +18,7 @@ use crate::sync::plain::atomic::{AtomicU32, Ordering::Relaxed};
 use crate::trace::facts::{Ended, Opened, TraceStep};
 
 /// The most steps of one flight that get a span: one that follows another process looks again and again.
-const STEPS: u32 = 16;
+pub(super) const STEPS: u32 = 16;
 
 /// A flight with a span. The span closes when the last handle is dropped; its end is told before.
 pub(super) struct Lit {

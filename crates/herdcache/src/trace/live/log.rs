@@ -12,8 +12,9 @@ use herdfeed::FlightRole;
 use super::carried;
 use super::choice::SampledBy;
 use super::held::{Current, Kept, Stepping, Told};
-use super::herd::{self, HerdSpan, HerdWait, StepTimes};
-use super::lit::Lit;
+use super::herd::{self, HerdWait, StepTimes};
+use super::lit::{self, Lit};
+use super::promise::{Herd, Promise};
 use super::tracer::Shared;
 use super::wait::Waiting;
 use crate::clock::{self, Moment};
@@ -22,8 +23,8 @@ use crate::sync::plain::Mutex;
 use crate::sync::plain::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 use crate::trace::facts::{Ended, Lighting, Opened, TraceStep};
 
-/// Steps of one herd that are noted.
-const NOTED: usize = 16;
+/// Steps of one herd that are noted, as many as others have spans of but for its call to the origin.
+const NOTED: usize = lit::STEPS as usize - 1;
 
 /// How far a flight has come, as far as tracing goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,48 +69,13 @@ struct Inner {
     ended: Option<Ended>,
     /// Steps of what may become a herd: when they began and ended.
     steps: Vec<(TraceStep, Moment, Moment)>,
-}
-
-/// The span of a herd. Its end is not our code.
-#[derive(Default)]
-struct Herd(Option<Arc<dyn HerdSpan>>);
-
-impl Drop for Herd {
-    fn drop(&mut self) {
-        let span = self.0.take();
-        contained(|| drop(span));
-    }
+    /// Steps beyond those that are noted.
+    unnoted: u64,
 }
 
 impl std::fmt::Debug for Inner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Inner").field("waits", &self.waits).field("owed", &self.owed).finish_non_exhaustive()
-    }
-}
-
-/// A token that was taken for a flight. Dropped unused, it goes back.
-#[derive(Debug)]
-pub(super) struct Promise {
-    by: SampledBy,
-    shared: Arc<Shared>,
-    kept: bool,
-}
-
-impl Promise {
-    pub(super) fn new(by: SampledBy, shared: &Arc<Shared>) -> Self {
-        Self { by, shared: Arc::clone(shared), kept: false }
-    }
-
-    fn keep(mut self) {
-        self.kept = true;
-    }
-}
-
-impl Drop for Promise {
-    fn drop(&mut self) {
-        if !self.kept {
-            self.shared.budget.give_back();
-        }
     }
 }
 
@@ -156,6 +122,11 @@ impl Log {
     #[inline]
     fn is(&self, kind: Kind) -> bool {
         self.kind.load(Relaxed) == kind as u8
+    }
+
+    /// Whether it was chosen, and there was no place for it.
+    pub(super) fn is_refused(&self) -> bool {
+        self.is(Kind::Refused)
     }
 
     #[inline]
@@ -267,9 +238,11 @@ impl Log {
     pub(super) fn note(&self, step: TraceStep, began: Moment) {
         let now = clock::exact();
         let mut inner = self.inner.lock();
-        let steps = &mut inner.get_or_insert_default().steps;
-        if steps.len() < NOTED {
-            steps.push((step, began, now));
+        let inner = inner.get_or_insert_default();
+        if inner.steps.len() < NOTED {
+            inner.steps.push((step, began, now));
+        } else {
+            inner.unnoted += 1;
         }
     }
 
@@ -346,11 +319,11 @@ impl Log {
 
     /// A herd that had not been chosen before is about to wake its waiters: they will want to know its span.
     pub(crate) fn herd_lands(&self, opened: &Opened<'_>, ended: &Ended, now: Moment) {
-        let (mut steps, promise) = {
+        let (mut steps, unnoted, promise) = {
             let mut inner = self.inner.lock();
             let Some(inner) = inner.as_mut() else { return };
             let Some(promise) = inner.promise.take() else { return };
-            (std::mem::take(&mut inner.steps), promise)
+            (std::mem::take(&mut inner.steps), inner.unnoted, promise)
         };
         let [began, over] = [&self.origin[0], &self.origin[1]].map(|moment| moment.load(Relaxed));
         if began > 0 {
@@ -360,6 +333,7 @@ impl Log {
             steps.iter().map(|(step, from, to)| StepTimes::new(*step, *from, *to, now)).collect();
         let Some(span) = herd::begin(opened, ended, &steps) else { return };
         promise.shared.flights.fetch_add(1, Relaxed);
+        promise.shared.steps_refused.fetch_add(unnoted, Relaxed);
         promise.shared.open.fetch_add(1, Relaxed);
         promise.keep();
         if let Some(inner) = self.inner.lock().as_mut() {

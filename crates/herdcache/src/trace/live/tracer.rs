@@ -8,7 +8,8 @@ use tracing::level_filters::LevelFilter;
 use super::budget::Budget;
 use super::choice::{SampledBy, is_in_share};
 use super::herd;
-use super::log::{Log, Promise};
+use super::log::Log;
+use super::promise::Promise;
 use super::settings::Traces;
 use crate::clock::Moment;
 use crate::sync::plain::RwLock;
@@ -135,6 +136,13 @@ impl Tracer {
             *self.hottest.write() = hottest;
         }
         self.hottest.read().contains(&hash)
+    }
+
+    /// A flight was thrown away before it was opened, since somebody else was faster: none was refused.
+    pub(crate) fn unopened(&self, log: &Log) {
+        if log.is_refused() {
+            self.shared.flights_refused.fetch_sub(1, Relaxed);
+        }
     }
 
     /// A flight draws a herd: traced from here on, if anybody wants it, it was not before and the budget allows.
