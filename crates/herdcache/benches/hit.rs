@@ -9,36 +9,27 @@ mod support;
 
 use std::error::Error;
 use std::hint::black_box;
-use std::sync::Barrier;
 
-use fastrand::Rng;
 use serde_json::json;
 use support::Effort;
 use support::caches::{self, HERDCACHE, HERDCACHE_QUICK, MOKA_FOLDHASH, MOKA_FUTURE, MOKA_SYNC, QUICK_CACHE, Subject};
+use support::reads::Reads;
 use support::report::Report;
-use support::rounds::{Contender, Stopwatch, Times, interleave};
-use support::traffic::{Zipf, keys};
+use support::rounds::{Contender, interleave};
 
 #[cfg(not(feature = "quick-cache"))]
 const NAMES: [&str; 5] = [HERDCACHE, MOKA_FUTURE, MOKA_SYNC, MOKA_FOLDHASH, QUICK_CACHE];
 #[cfg(feature = "quick-cache")]
 const NAMES: [&str; 6] = [HERDCACHE, MOKA_FUTURE, MOKA_SYNC, MOKA_FOLDHASH, QUICK_CACHE, HERDCACHE_QUICK];
 
-/// What all subjects are asked.
-struct Reads {
-    keys: Vec<String>,
-    sequence: Vec<usize>,
-}
-
 fn main() -> Result<(), Box<dyn Error>> {
     let effort = Effort::from_arguments();
     let (entries, length, rounds) = effort.of((10_000, 20_000, 5), (100_000, 400_000, 21));
-    let mut reads =
-        Reads { keys: keys(entries), sequence: Zipf::new(entries, 0.99).sequence(length, &mut Rng::with_seed(2)) };
+    let mut reads = Reads::new(entries, length);
     let subjects = filled(&reads)?;
     let mut report = Report::new("hit", effort);
     for threads in [1, 2] {
-        let times = measure(&subjects, &reads, threads, rounds);
+        let times = reads.measure(&NAMES, &subjects, threads, rounds);
         for (name, ns) in times.medians() {
             report.result(format!("{name}, {threads} threads"), json!({ "ns": ns.round() }));
         }
@@ -97,34 +88,6 @@ fn filled(reads: &Reads) -> Result<Vec<Box<dyn Subject>>, Box<dyn Error>> {
     NAMES.iter().map(fill).collect()
 }
 
-/// The subjects on so many threads.
-fn measure(subjects: &[Box<dyn Subject>], reads: &Reads, threads: usize, rounds: usize) -> Times {
-    let mut contenders: Vec<Contender<'_>> = NAMES
-        .iter()
-        .zip(subjects)
-        .map(|(name, subject)| Contender::new(name, move || on_threads(&**subject, reads, threads)))
-        .collect();
-    interleave(&mut contenders, rounds)
-}
-
-/// Runs the sequence on each thread, from another place; gives nanoseconds per lookup, the mean of the threads.
-fn on_threads(subject: &dyn Subject, reads: &Reads, threads: usize) -> f64 {
-    let start = Barrier::new(threads);
-    let run = |thread: usize| {
-        let (rest, first) = reads.sequence.split_at(reads.sequence.len() * thread / threads);
-        start.wait();
-        let watch = Stopwatch::start();
-        black_box(subject.hits(&reads.keys, first) + subject.hits(&reads.keys, rest));
-        watch.per(reads.sequence.len())
-    };
-    let times: Vec<f64> = std::thread::scope(|scope| {
-        let run = &run;
-        let running: Vec<_> = (0..threads).map(|thread| scope.spawn(move || run(thread))).collect();
-        running.into_iter().map(|thread| thread.join().unwrap_or(f64::NAN)).collect()
-    });
-    times.iter().sum::<f64>() / threads as f64
-}
-
 /// Q3: counts the allocations of hits.
 fn allocations(subject: &dyn Subject, reads: &Reads) -> Allocations {
     // 61 has no divisor in common with the sampling of one request in 16: every key is sampled.
@@ -143,7 +106,7 @@ fn hot_key(subjects: &[Box<dyn Subject>], reads: &Reads, rounds: usize, report: 
         let subject = &*subjects[at];
         let mut pair = [1, 2].map(|threads| {
             let name = if threads == 1 { "one" } else { "two" };
-            Contender::new(name, move || on_threads(subject, reads, threads))
+            Contender::new(name, move || reads.on_threads(subject, threads))
         });
         let times = interleave(&mut pair, rounds);
         report

@@ -33,13 +33,14 @@ pub(crate) fn herds(rounds: usize, waiters: usize, report: &mut Report) -> Resul
             wakes[at].1.push(on_two.last_wake_ms);
         }
     }
-    for ((name, _), (on_one, on_two)) in cases.iter().zip(&wakes) {
-        let [one, two] = [on_one, on_two].map(|wakes| (median(wakes) * 1_000.0).round() / 1_000.0);
+    let medians = wakes.map(|(on_one, on_two)| [median(&on_one), median(&on_two)]);
+    for ((name, _), wake) in cases.iter().zip(&medians) {
+        let [one, two] = wake.map(|wake| (wake * 1_000.0).round() / 1_000.0);
         report.result(*name, json!({ "last_wake_ms_1_thread": one, "last_wake_ms_2_threads": two }));
-        if *name != cases[0].0 {
-            report.ratio(format!("last wake, 1 thread: {name} / {}", cases[0].0), median(on_one) / median(&wakes[0].0));
-            report
-                .ratio(format!("last wake, 2 threads: {name} / {}", cases[0].0), median(on_two) / median(&wakes[0].1));
+    }
+    for ((name, _), wake) in cases.iter().zip(&medians).skip(1) {
+        for (at, threads) in ["1 thread", "2 threads"].into_iter().enumerate() {
+            report.ratio(format!("last wake, {threads}: {name} / {}", cases[0].0), wake[at] / medians[0][at]);
         }
     }
     Ok(())
@@ -52,7 +53,7 @@ fn herd(traces: Traces, runtime: &Runtime, waiters: usize) -> Result<Herd, Box<d
     let cache: &Herdcache = Box::leak(Box::new(builder.build_over(move |_: LoadContext<u64, u64>| scene.load())?));
     let herd = scene.play(runtime, move || async move { scene.end(cache.get(&KEY).await.is_ok()) });
     assert_eq!((herd.loads, herd.answered), (1, waiters), "one load answers all");
-    let (counts, most) = (cache.traced(), traces != Traces::none());
-    assert_eq!(counts.flights, u64::from(most), "every flight of the traced cases has a span");
+    let spans = u64::from(traces != Traces::none());
+    assert_eq!(cache.traced().flights, spans, "every flight of the traced cases has a span");
     Ok(herd)
 }

@@ -3,6 +3,7 @@
 //! Knows no cache; what is compared stands in the benches themselves.
 
 pub(crate) mod caches;
+pub(crate) mod reads;
 pub(crate) mod report;
 pub(crate) mod rounds;
 pub(crate) mod traffic;

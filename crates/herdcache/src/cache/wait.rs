@@ -30,8 +30,14 @@ pub(super) struct Wait<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 's
     waker: Known,
     /// How many invalidations of tags there had been when it joined.
     epoch: Epoch,
-    /// Absent for most waiters: the flight's own limits suffice.
-    timers: Option<Box<Timers>>,
+    /// Absent for most waiters.
+    rare: Option<Box<Rare>>,
+}
+
+/// What few waiters have. One pointer for all of it, since a waiting task is as large as its future.
+struct Rare {
+    /// Absent where the flight's own limits suffice.
+    timers: Option<Timers>,
     trace: Waiting,
 }
 
@@ -86,7 +92,8 @@ pub(super) enum Ended<V: Send + Sync + 'static> {
 }
 
 impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K, V, E> {
-    #[inline]
+    #[expect(clippy::inline_always, reason = "as a call it moves all that it is made of: 50 instructions of each miss")]
+    #[inline(always)]
     pub(super) fn new(
         core: &'a Arc<Core<K, V, E>>,
         seat: Seat<'a, K, V, E>,
@@ -101,8 +108,9 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
             FlightRole::Waiter => Known::Newest,
         };
         let (epoch, trace) = (core.epoch(), seat.1.trace.joined(role));
-        let timers = Timers::new(Limits { soft, ..limits });
-        Self { core, seat: Some(seat), slot, role, waker, epoch, timers, trace }
+        let limits = Limits { soft, ..limits };
+        let rare = Rare::of(limits, trace);
+        Self { core, seat: Some(seat), slot, role, waker, epoch, rare }
     }
 
     pub(super) fn role(&self) -> FlightRole {
@@ -112,7 +120,7 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
     /// Whether a poll may find it over, seen from outside: cheap, and takes no lock.
     pub(super) fn may_be_over(&self) -> bool {
         let landed = self.seat.as_ref().is_none_or(|(_, flight)| flight.landing().is_some());
-        landed || self.timers.is_some()
+        landed || self.rare.as_ref().is_some_and(|rare| rare.timers.is_some())
     }
 
     pub(super) fn epoch(&self) -> Epoch {
@@ -135,7 +143,7 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
         if landing.is_some() {
             return Poll::Ready(Ended::Landed);
         }
-        if let Some(timers) = &mut self.timers {
+        if let Some(timers) = self.rare.as_mut().and_then(|rare| rare.timers.as_mut()) {
             let older = || match self.core.older_for(flight, epoch)? {
                 Stored::Value(entry) => self.core.usable(entry),
                 Stored::Absent(_) => None,
@@ -171,7 +179,8 @@ impl<'a, K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Wait<'a, K,
             self.core.left(&seat.1);
         }
         seat.0.wait_ends(now);
-        self.trace.ends(&seat.1.trace, (self.role, left), || seat.0.waited());
+        let trace = self.rare.take().map(|rare| rare.trace).unwrap_or_default();
+        trace.ends(&seat.1.trace, (self.role, left), || seat.0.waited());
         Some(seat)
     }
 }
@@ -185,18 +194,32 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static> Drop for Wait<'
     }
 }
 
-impl Timers {
-    fn new(limits: Limits) -> Option<Box<Self>> {
-        let Limits { soft, give_up } = limits;
-        if soft.is_none() && give_up.is_none() {
+impl Limits {
+    #[inline]
+    fn are_any(&self) -> bool {
+        self.soft.is_some() || self.give_up.is_some()
+    }
+}
+
+impl Rare {
+    #[inline]
+    fn of(limits: Limits, trace: Waiting) -> Option<Box<Self>> {
+        if !limits.are_any() && !trace.is_told() {
             return None;
         }
+        Some(Box::new(Self { timers: limits.are_any().then(|| Timers::new(limits)), trace }))
+    }
+}
+
+impl Timers {
+    fn new(limits: Limits) -> Self {
+        let Limits { soft, give_up } = limits;
         if runtime::with_timers().is_none() {
-            return Some(Box::new(Self { soft: None, limit: None, clock: Clock::Missing }));
+            return Self { soft: None, limit: None, clock: Clock::Missing };
         }
         let sleep = |duration| Box::pin(time::sleep(duration));
         let limit = give_up.map(|(limit, left)| (limit, sleep(left)));
-        Some(Box::new(Self { soft: soft.map(sleep), limit, clock: Clock::Runtime }))
+        Self { soft: soft.map(sleep), limit, clock: Clock::Runtime }
     }
 
     fn poll<V: Send + Sync + 'static>(

@@ -152,9 +152,15 @@ impl Stepping<'_> {
     pub(crate) fn ends(self) {}
 }
 
+#[derive(Default)]
 pub(crate) struct Waiting;
 
 impl Waiting {
     #[inline]
-    pub(crate) fn ends(&mut self, _: &Log, _: (FlightRole, Left), _: impl FnOnce() -> Duration) {}
+    pub(crate) fn is_told(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    pub(crate) fn ends(self, _: &Log, _: (FlightRole, Left), _: impl FnOnce() -> Duration) {}
 }

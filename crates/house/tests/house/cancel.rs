@@ -4,11 +4,8 @@
 //! public function that is `async` or gives a future, in traits too, and every public type
 //! that is a future, or an alias of one, has a section `# Cancel safety`.
 
+use crate::headings::{self, public_traits};
 use crate::source::{Token, code, item_end, test_lines};
-use crate::tree;
-
-/// Where services look.
-const PUBLIC: &[&str] = &["crates/herdfeed/src/", "crates/herdcache/src/", "crates/herdcache-otel/src/"];
 
 /// The heading that is asked for.
 const HEADING: &str = "# Cancel safety";
@@ -29,12 +26,6 @@ fn futures(source: &str) -> Vec<(String, usize)> {
         found.extend(name.map(|name| (name, line)));
     }
     found
-}
-
-/// The bodies of public traits, as positions.
-pub(crate) fn public_traits(code: &[Token<'_>]) -> Vec<(usize, usize)> {
-    let heads = (1..code.len()).filter(|at| code[*at].is("trait") && code[at - 1].is("pub"));
-    heads.map(|at| (at, item_end(code, at))).collect()
 }
 
 /// The name of a public function that begins at `at`, if it gives a future.
@@ -70,30 +61,9 @@ fn alias(code: &[Token<'_>], at: usize) -> Option<String> {
     (begins && is_future).then(|| code[at + 2].text.to_owned())
 }
 
-/// The doc comment above a line, attributes passed over.
-pub(crate) fn docs(source: &str, line: usize) -> String {
-    let above: Vec<_> = source.lines().take(line - 1).map(str::trim).collect();
-    let near =
-        above.iter().rev().take_while(|line| line.starts_with("///") || line.starts_with("#[") || line.ends_with(")]"));
-    near.copied().collect::<Vec<_>>().join("\n")
-}
-
-fn complaints(path: &str, source: &str) -> Vec<String> {
-    let silent = futures(source).into_iter().filter(|(_, line)| !docs(source, *line).contains(HEADING));
-    silent.map(|(name, line)| format!("{path}:{line} `{name}` lacks `{HEADING}`")).collect()
-}
-
 #[test]
 fn public_futures_say_what_dropping_them_loses() {
-    let files = tree::rust_files();
-    let public = files.iter().filter(|file| PUBLIC.iter().any(|place| file.path.starts_with(place)));
-    let (mut seen, mut said) = (0, Vec::new());
-    for file in public.filter(|file| !file.path.ends_with("tests.rs")) {
-        seen += futures(file.text()).len();
-        said.extend(complaints(&file.path, file.text()));
-    }
-    assert!(seen >= 16, "only {seen} public futures were found");
-    tree::report(&said);
+    headings::check(HEADING, 16, futures);
 }
 
 #[test]
@@ -104,7 +74,7 @@ fn a_silent_future_is_seen() {
                   trait U { async fn j(&self); }\n/// K.\npub struct K;\nimpl Future for K {}\npub struct L;\npub type N = Pin<Box<dyn Future<Output = ()>>>;\n#[cfg(test)]\nmod tests { pub async fn m() {} }";
     let names: Vec<_> = futures(source).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["a", "b", "d", "f", "g", "K", "N"]);
-    let seen = complaints("x.rs", source);
+    let seen = headings::complaints("x.rs", source, HEADING, futures);
     assert_eq!(seen.len(), 6, "{seen:?}");
     assert_eq!(seen[0], "x.rs:2 `a` lacks `# Cancel safety`");
 }

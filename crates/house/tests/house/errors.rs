@@ -3,12 +3,8 @@
 //! Clippy asks for a section `# Errors` where a function gives a `Result` itself. It does not see
 //! one that a future gives, in a box or behind an alias, nor those in a list; this does.
 
-use crate::cancel::{docs, public_traits};
+use crate::headings::{self, public_traits};
 use crate::source::{Token, code, test_lines};
-use crate::tree;
-
-/// Where services look.
-const PUBLIC: &[&str] = &["crates/herdfeed/src/", "crates/herdcache/src/", "crates/herdcache-otel/src/"];
 
 /// The heading that is asked for.
 const HEADING: &str = "# Errors";
@@ -62,22 +58,9 @@ fn gives<'a, 'b>(code: &'b [Token<'a>]) -> &'b [Token<'a>] {
     &[]
 }
 
-fn complaints(path: &str, source: &str) -> Vec<String> {
-    let silent = fallible(source).into_iter().filter(|(_, line)| !docs(source, *line).contains(HEADING));
-    silent.map(|(name, line)| format!("{path}:{line} `{name}` lacks `{HEADING}`")).collect()
-}
-
 #[test]
 fn what_may_fail_says_when() {
-    let files = tree::rust_files();
-    let public = files.iter().filter(|file| PUBLIC.iter().any(|place| file.path.starts_with(place)));
-    let (mut seen, mut said) = (0, Vec::new());
-    for file in public.filter(|file| !file.path.ends_with("tests.rs")) {
-        seen += fallible(file.text()).len();
-        said.extend(complaints(&file.path, file.text()));
-    }
-    assert!(seen >= 30, "only {seen} public functions may fail");
-    tree::report(&said);
+    headings::check(HEADING, 30, fallible);
 }
 
 #[test]
@@ -88,7 +71,7 @@ fn a_failure_without_a_word_is_seen() {
                   trait U { fn k(&self) -> Result<(), E>; }\nimpl T for K { fn h(&self) -> Operation<'_, ()> {} }\n#[cfg(test)]\nmod tests { pub fn m() -> Result<(), E> {} }";
     let names: Vec<_> = fallible(source).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["a", "b", "d", "h", "i"]);
-    let seen = complaints("x.rs", source);
+    let seen = headings::complaints("x.rs", source, HEADING, fallible);
     assert_eq!(seen.len(), 4, "{seen:?}");
     assert_eq!(seen[0], "x.rs:2 `a` lacks `# Errors`");
 }

@@ -9,6 +9,7 @@ mod cancel;
 mod errors;
 mod examples;
 mod guide;
+mod headings;
 mod hygiene;
 mod links;
 mod manifests;

@@ -285,21 +285,21 @@ impl Log {
     /// A caller waits for the flight from now on.
     #[inline]
     pub(crate) fn joined(&self, role: FlightRole) -> Waiting {
-        if self.is(Kind::Promised) || self.is(Kind::Lit) { self.joined_lit(role) } else { Waiting::untold() }
+        if self.is(Kind::Promised) || self.is(Kind::Lit) { self.joined_lit(role) } else { Waiting::default() }
     }
 
     #[cold]
     fn joined_lit(&self, role: FlightRole) -> Waiting {
         if carried::is_visiting() || !herd::wants_wait() {
-            return Waiting::untold();
+            return Waiting::default();
         }
         let lit = {
             let mut inner = self.inner.lock();
-            let Some(inner) = inner.as_mut() else { return Waiting::untold() };
+            let Some(inner) = inner.as_mut() else { return Waiting::default() };
             // It joined just before the landing, and its span could only begin after it: nothing to wait for any more.
             let is_over = inner.ended.is_some() && inner.lit.is_none();
             if is_over || !inner.claim_wait() {
-                return Waiting::untold();
+                return Waiting::default();
             }
             if inner.lit.is_none() {
                 inner.owed += 1;

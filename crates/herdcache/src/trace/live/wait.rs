@@ -9,8 +9,9 @@ use super::lit::{Lit, Quiet};
 use super::log::Log;
 use crate::trace::facts::Left;
 
-/// A wait in progress. A pointer, since most waits are of flights that are not traced.
-pub(crate) struct Waiting(Option<Box<Wait>>);
+/// A wait in progress, if it has a span.
+#[derive(Default)]
+pub(crate) struct Waiting(Option<Wait>);
 
 struct Wait {
     span: Quiet,
@@ -27,8 +28,8 @@ enum Link {
 
 impl Waiting {
     #[inline]
-    pub(super) fn untold() -> Self {
-        Self(None)
+    pub(crate) fn is_told(&self) -> bool {
+        self.0.is_some()
     }
 
     /// Begins now, as a child of what is current here.
@@ -40,18 +41,18 @@ impl Waiting {
         let link = if lit.is_some() { Link::Made } else { Link::Owed };
         let Some(span) = Quiet::of(make) else {
             // Nobody wants it, but the promise is still to be settled.
-            return Self((link == Link::Owed).then(|| Box::new(Wait { span: Quiet::none(), link })));
+            return Self((link == Link::Owed).then(|| Wait { span: Quiet::none(), link }));
         };
         if let Some(lit) = lit {
             span.follows(lit);
         }
-        Self(Some(Box::new(Wait { span, link })))
+        Self(Some(Wait { span, link }))
     }
 
     /// The wait is over.
     #[inline]
-    pub(crate) fn ends(&mut self, log: &Log, (role, left): (FlightRole, Left), waited: impl FnOnce() -> Duration) {
-        if let Some(wait) = self.0.take() {
+    pub(crate) fn ends(self, log: &Log, (role, left): (FlightRole, Left), waited: impl FnOnce() -> Duration) {
+        if let Some(wait) = self.0 {
             wait.ends(log, left);
         } else if left == Left::Landed && log.is_herd() {
             log.waited(role, waited());
