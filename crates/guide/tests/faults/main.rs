@@ -3,7 +3,8 @@
 //!
 //! The page is the expectation. A scene makes the fault and notes what happened; `says` knows
 //! what the page's phrases mean. A changed cell, a row without a scene and words without a
-//! meaning fail. All of it in paused time, so waits are asserted to the millisecond.
+//! meaning fail. All of it in paused time, so waits are asserted to the millisecond; on each
+//! store that users can choose.
 //!
 //! Nor may a scene be so poor that anything could be said of it: each phrase is replaced by
 //! every other one of the page, and most of those must be refuted.
@@ -18,25 +19,32 @@ mod seen;
 
 use std::collections::BTreeSet;
 
+use herdcache::LocalStore;
 use page::{Fault, faults};
 use scenes::Scene;
 use seen::Seen;
 
 const PAGE: &str = include_str!("../../../../docs/guide/faults.md");
 
-/// Each row with what its scene shows.
-fn played(section: &[Scene]) -> Vec<(Fault, Seen)> {
+/// Each row with what its scene shows on such a store.
+fn played(section: &[Scene], store: LocalStore) -> Vec<(Fault, Seen)> {
     let rows = faults(PAGE);
     let row = |name: &str| rows.iter().find(|row| row.name == name).cloned();
-    section.iter().filter_map(|(name, scene)| Some((row(name)?, scene()))).collect()
+    section.iter().filter_map(|(name, scene)| Some((row(name)?, scene(store)))).collect()
 }
 
-/// What is wrong with the rows of this section, and phrases of theirs that nothing could refute.
+/// What is wrong with the rows of this section on any store, and phrases of theirs that nothing could refute.
 fn check(section: &[Scene]) {
-    let played = played(section);
+    for store in [LocalStore::Moka, LocalStore::Quick] {
+        check_on(section, store);
+    }
+}
+
+fn check_on(section: &[Scene], store: LocalStore) {
+    let played = played(section, store);
     assert_eq!(played.len(), section.len(), "a scene has no row");
     let wrong: Vec<_> = played.iter().flat_map(|(fault, seen)| says::complaints(fault, seen)).collect();
-    assert!(wrong.is_empty(), "the table of faults is wrong:\n  {}", wrong.join("\n  "));
+    assert!(wrong.is_empty(), "the table of faults is wrong on {store}:\n  {}", wrong.join("\n  "));
     let words = Words::of(&faults(PAGE));
     let idle: Vec<_> = played.iter().flat_map(|(fault, seen)| words.irrefutable(fault, seen)).collect();
     assert!(idle.is_empty(), "these phrases prove too little:\n  {}", idle.join("\n  "));
@@ -113,7 +121,7 @@ fn each_row_has_a_scene_and_each_scene_a_row() {
 #[test]
 fn a_false_cell_is_seen() {
     let (name, scene) = scenes::traffic::ALL[0];
-    let seen = scene();
+    let seen = scene(LocalStore::default());
     let wrong = |callers: &str, database: &str, counter: &str| {
         let [name, callers, database] = [name, callers, database].map(str::to_owned);
         let fault = Fault { name, callers, database, counters: vec![counter.to_owned()] };

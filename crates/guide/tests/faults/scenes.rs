@@ -7,14 +7,14 @@ pub(crate) mod traffic;
 
 use std::time::Duration;
 
-use herdcache::{Builder, Cache, Gate, Ttl};
+use herdcache::{Builder, Cache, Gate, LocalStore, Ttl};
 
 use crate::origin::{Db, DbError};
 use crate::says::FRESH;
 use crate::seen::{Rows, Seen};
 
-/// A fault's name on the page, and what makes it.
-pub(crate) type Scene = (&'static str, fn() -> Seen);
+/// A fault's name on the page, and what makes it happen to caches on such a store.
+pub(crate) type Scene = (&'static str, fn(LocalStore) -> Seen);
 
 /// All of them.
 pub(crate) fn all() -> impl Iterator<Item = Scene> {
@@ -30,14 +30,14 @@ const RESERVE: Ttl = SHORT.stale_if_error_for(HOUR);
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// The defaults, but for jitter: expiries are where the scenes expect them.
-fn settings(ttl: Ttl, gate: &Gate) -> Builder<u64, u64, DbError> {
-    Cache::builder("rows", ttl, gate).jitter(0.0)
+fn settings(store: LocalStore, ttl: Ttl, gate: &Gate) -> Builder<u64, u64, DbError> {
+    Cache::builder("rows", ttl, gate).store(store).jitter(0.0)
 }
 
 /// A cache of its own gate of eight, and the database behind it.
-fn simple(ttl: Ttl) -> (Rows, Db) {
+fn simple(store: LocalStore, ttl: Ttl) -> (Rows, Db) {
     let db = Db::default();
-    (built(settings(ttl, &Gate::new(8)), &db), db)
+    (built(settings(store, ttl, &Gate::new(8)), &db), db)
 }
 
 fn built(builder: Builder<u64, u64, DbError>, db: &Db) -> Rows {

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use herdcache::testing::{pass, run_paused, settle};
-use herdcache::{ErrorKind, Gate, GetError, LoadContext};
+use herdcache::{ErrorKind, Gate, GetError, LoadContext, LocalStore};
 use tokio::time::{Instant, advance};
 
 use super::{HOUR, RESERVE, SHORT, STALE, Scene, built, settings, simple};
@@ -12,15 +12,15 @@ use crate::says::FRESH;
 use crate::seen::{DEGRADED, Rows, Seen, Told, ask, herd, ms, read};
 
 pub(crate) const ALL: &[Scene] = &[
-    ("one load fails", || run_paused(fails())),
-    ("the same, with an older value", || run_paused(fails_with_reserve())),
-    ("a refresh fails", || run_paused(refresh_fails())),
-    ("it is down for all keys", || run_paused(down())),
-    ("it hangs", || run_paused(hangs())),
-    ("one load never ends", || run_paused(never_ends())),
-    ("blocking work cannot be stopped", || run_paused(blocks())),
-    ("it is slow, with `soft_timeout`", || run_paused(slow())),
-    ("nothing can be answered, with `fallback`", || run_paused(fallback())),
+    ("one load fails", |store| run_paused(fails(store))),
+    ("the same, with an older value", |store| run_paused(fails_with_reserve(store))),
+    ("a refresh fails", |store| run_paused(refresh_fails(store))),
+    ("it is down for all keys", |store| run_paused(down(store))),
+    ("it hangs", |store| run_paused(hangs(store))),
+    ("one load never ends", |store| run_paused(never_ends(store))),
+    ("blocking work cannot be stopped", |store| run_paused(blocks(store))),
+    ("it is slow, with `soft_timeout`", |store| run_paused(slow(store))),
+    ("nothing can be answered, with `fallback`", |store| run_paused(fallback(store))),
 ];
 
 /// How often a scene looks whether a window is over.
@@ -38,15 +38,15 @@ async fn through_windows(rows: &Rows, db: &Db, key: u64, seen: &mut Seen, who: [
     }
 }
 
-async fn fails() -> Seen {
-    let ((rows, db), mut seen) = (simple(SHORT), Seen::default());
+async fn fails(store: LocalStore) -> Seen {
+    let ((rows, db), mut seen) = (simple(store, SHORT), Seen::default());
     db.is(Mood::Fails);
     through_windows(&rows, &db, 7, &mut seen, ["who loads", "in the window"]).await;
     seen.end(&rows, &db)
 }
 
-async fn fails_with_reserve() -> Seen {
-    let ((rows, db), mut seen) = (simple(RESERVE), Seen::default());
+async fn fails_with_reserve(store: LocalStore) -> Seen {
+    let ((rows, db), mut seen) = (simple(store, RESERVE), Seen::default());
     rows.insert(7, 0).await;
     db.change();
     db.is(Mood::Fails);
@@ -55,8 +55,8 @@ async fn fails_with_reserve() -> Seen {
     seen.end(&rows, &db)
 }
 
-async fn refresh_fails() -> Seen {
-    let ((rows, db), mut seen) = (simple(STALE), Seen::default());
+async fn refresh_fails(store: LocalStore) -> Seen {
+    let ((rows, db), mut seen) = (simple(store, STALE), Seen::default());
     rows.insert(7, 0).await;
     db.change();
     db.is(Mood::Fails);
@@ -69,8 +69,8 @@ async fn refresh_fails() -> Seen {
 }
 
 /// Each caller asks for a key of its own: no window of cooling helps.
-async fn down() -> Seen {
-    let ((rows, db), mut seen) = (simple(STALE), Seen::default());
+async fn down(store: LocalStore) -> Seen {
+    let ((rows, db), mut seen) = (simple(store, STALE), Seen::default());
     rows.insert(0, 0).await;
     db.change();
     db.is(Mood::Fails);
@@ -93,9 +93,9 @@ async fn down() -> Seen {
 }
 
 /// New keys at any time. The circuit opens when the first ten calls are over.
-async fn hangs() -> Seen {
+async fn hangs(store: LocalStore) -> Seen {
     let (db, mut seen) = (Db::default(), Seen::default());
-    let rows = built(settings(SHORT, &Gate::new(10)), &db);
+    let rows = built(settings(store, SHORT, &Gate::new(10)), &db);
     db.is(Mood::Hangs);
     let (queued, called) = (ms(500), ms(5_000));
     seen.span("`queue_timeout` and `origin_timeout`", queued + called);
@@ -116,10 +116,10 @@ async fn hangs() -> Seen {
     seen.end(&rows, &db)
 }
 
-async fn never_ends() -> Seen {
+async fn never_ends(store: LocalStore) -> Seen {
     let (db, mut seen) = (Db::default(), Seen::default());
     let limit = ms(1_000);
-    let rows = built(settings(SHORT, &Gate::new(8)).origin_timeout(limit).flight_deadline(limit), &db);
+    let rows = built(settings(store, SHORT, &Gate::new(8)).origin_timeout(limit).flight_deadline(limit), &db);
     db.is(Mood::Hangs);
     seen.span("`flight_deadline`", limit);
     seen.told("", herd(&rows, &db, [7; 20]).await);
@@ -127,9 +127,9 @@ async fn never_ends() -> Seen {
 }
 
 /// Time passes by hand: while a thread is blocked the clock does not jump.
-async fn blocks() -> Seen {
+async fn blocks(store: LocalStore) -> Seen {
     let (db, mut seen) = (Db::default(), Seen::default());
-    let rows = built(settings(SHORT, &Gate::new(8)).origin_timeout(ms(200)), &db);
+    let rows = built(settings(store, SHORT, &Gate::new(8)).origin_timeout(ms(200)), &db);
     seen.span("`origin_timeout`", ms(200));
     let (release, wait) = mpsc::channel::<()>();
     let first = tokio::spawn({
@@ -168,9 +168,9 @@ async fn blocks() -> Seen {
     seen
 }
 
-async fn slow() -> Seen {
+async fn slow(store: LocalStore) -> Seen {
     let (db, mut seen) = (Db::default(), Seen::default());
-    let rows = built(settings(RESERVE, &Gate::new(8)).soft_timeout(ms(50)), &db);
+    let rows = built(settings(store, RESERVE, &Gate::new(8)).soft_timeout(ms(50)), &db);
     seen.span("`soft_timeout`", ms(50));
     rows.insert(7, 0).await;
     db.change();
@@ -182,10 +182,10 @@ async fn slow() -> Seen {
     seen.end(&rows, &db)
 }
 
-async fn fallback() -> Seen {
+async fn fallback(store: LocalStore) -> Seen {
     let (db, mut seen) = (Db::default(), Seen::default());
     let degraded = |_: &u64, error: &GetError<DbError>| (error.kind() != ErrorKind::Defect).then_some(DEGRADED);
-    let rows = built(settings(RESERVE, &Gate::new(8)).fallback(degraded), &db);
+    let rows = built(settings(store, RESERVE, &Gate::new(8)).fallback(degraded), &db);
     rows.insert(8, 0).await;
     db.change();
     db.is(Mood::Fails);

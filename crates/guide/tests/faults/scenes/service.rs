@@ -1,7 +1,7 @@
 //! Faults of the service itself.
 
 use herdcache::testing::{pass, run_paused, settle};
-use herdcache::{Gate, MemoryTier};
+use herdcache::{Gate, LocalStore, MemoryTier};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::Instant;
 
@@ -10,18 +10,18 @@ use crate::origin::{Db, DbError, LOAD, Mood};
 use crate::seen::{Seen, Told, all, ask, herd, ms, read};
 
 pub(crate) const ALL: &[Scene] = &[
-    ("the loader panics", || run_paused(panics())),
-    ("a loader asks for its own key", || run_paused(reentrant())),
-    ("a key is invalidated while it loads", || run_paused(invalidated())),
-    ("a write overtakes a load", || run_paused(overtaken())),
-    ("an older version comes late", || run_paused(late_version())),
-    ("a deploy: all processes start empty", || run_paused(deploy())),
-    ("a shutdown", || run_paused(shutdown())),
+    ("the loader panics", |store| run_paused(panics(store))),
+    ("a loader asks for its own key", |store| run_paused(reentrant(store))),
+    ("a key is invalidated while it loads", |store| run_paused(invalidated(store))),
+    ("a write overtakes a load", |store| run_paused(overtaken(store))),
+    ("an older version comes late", |store| run_paused(late_version(store))),
+    ("a deploy: all processes start empty", |store| run_paused(deploy(store))),
+    ("a shutdown", |store| run_paused(shutdown(store))),
     ("the runtime of a load ends", runtime_ends),
 ];
 
-async fn panics() -> Seen {
-    let ((rows, db), mut seen) = (simple(SHORT), Seen::default());
+async fn panics(store: LocalStore) -> Seen {
+    let ((rows, db), mut seen) = (simple(store, SHORT), Seen::default());
     db.is(Mood::Panics);
     seen.told("", herd(&rows, &db, [7; 200]).await);
     seen.told("in the window", [read(&rows, &db, 7).await]);
@@ -29,8 +29,8 @@ async fn panics() -> Seen {
 }
 
 /// Two loaders that ask for what they load: one goes on without, the other fails by it.
-async fn reentrant() -> Seen {
-    let ((rows, db), mut seen) = (simple(SHORT), Seen::default());
+async fn reentrant(store: LocalStore) -> Seen {
+    let ((rows, db), mut seen) = (simple(store, SHORT), Seen::default());
     for key in [7, 8] {
         let (inner, database) = (rows.clone(), db.clone());
         let (within, told) = tokio::sync::oneshot::channel();
@@ -51,8 +51,8 @@ async fn reentrant() -> Seen {
     seen.end(&rows, &db)
 }
 
-async fn invalidated() -> Seen {
-    let ((rows, db), mut seen) = (simple(SHORT), Seen::default());
+async fn invalidated(store: LocalStore) -> Seen {
+    let ((rows, db), mut seen) = (simple(store, SHORT), Seen::default());
     let earlier = ask(&rows, &db, 7);
     pass(LOAD / 2).await;
     db.change();
@@ -65,8 +65,8 @@ async fn invalidated() -> Seen {
     seen.end(&rows, &db)
 }
 
-async fn overtaken() -> Seen {
-    let ((rows, db), mut seen) = (simple(SHORT), Seen::default());
+async fn overtaken(store: LocalStore) -> Seen {
+    let ((rows, db), mut seen) = (simple(store, SHORT), Seen::default());
     let earlier = ask(&rows, &db, 7);
     pass(LOAD / 2).await;
     db.change();
@@ -78,9 +78,9 @@ async fn overtaken() -> Seen {
 }
 
 /// Two processes over one shared tier. The first reads the older row, and takes longer.
-async fn late_version() -> Seen {
+async fn late_version(store: LocalStore) -> Seen {
     let (db, tier, mut seen) = (Db::default(), MemoryTier::new(), Seen::default());
-    let process = || built(settings(SHORT, &Gate::new(8)).shared(tier.clone()), &db);
+    let process = || built(settings(store, SHORT, &Gate::new(8)).shared(tier.clone()), &db);
     let (late, soon) = (process(), process());
     db.versions();
     db.takes(ms(100));
@@ -96,8 +96,8 @@ async fn late_version() -> Seen {
 }
 
 /// A caller of another key each millisecond, while a warm-up loads all keys but those that are there.
-async fn deploy() -> Seen {
-    let ((rows, db), mut seen) = (simple(SHORT), Seen { warm_up_permits: 2, ..Seen::default() });
+async fn deploy(store: LocalStore) -> Seen {
+    let ((rows, db), mut seen) = (simple(store, SHORT), Seen { warm_up_permits: 2, ..Seen::default() });
     for key in 0..10 {
         rows.insert(key, 0).await;
     }
@@ -112,8 +112,8 @@ async fn deploy() -> Seen {
     seen.end(&rows, &db)
 }
 
-async fn shutdown() -> Seen {
-    let ((rows, db), mut seen) = (simple(SHORT), Seen::default());
+async fn shutdown(store: LocalStore) -> Seen {
+    let ((rows, db), mut seen) = (simple(store, SHORT), Seen::default());
     let limit = ms(200);
     seen.span("the limit", limit);
     db.is_for(8, Mood::Hangs);
@@ -129,12 +129,12 @@ async fn shutdown() -> Seen {
 }
 
 /// Two runtimes, by turns on one thread. Each has a clock of its own, and both are paused.
-fn runtime_ends() -> Seen {
+fn runtime_ends(store: LocalStore) -> Seen {
     let runtime = || -> Runtime {
         Builder::new_current_thread().enable_all().start_paused(true).build().expect("a runtime can be built")
     };
     let (first, second) = (runtime(), runtime());
-    let ((rows, db), mut seen) = (simple(SHORT), Seen::default());
+    let ((rows, db), mut seen) = (simple(store, SHORT), Seen::default());
     let on = |runtime: &Runtime, callers: usize| -> Vec<_> {
         let _here = runtime.enter();
         let callers = (0..callers).map(|_| ask(&rows, &db, 7)).collect();

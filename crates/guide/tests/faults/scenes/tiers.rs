@@ -2,25 +2,25 @@
 
 use herdcache::herdfeed::SharedOperation;
 use herdcache::testing::{pass, run_paused, settle};
-use herdcache::{Acquired, Fault, Gate, Lease, LeaseToken, Leasing, MemoryTier, SharedKey, TierError};
+use herdcache::{Acquired, Fault, Gate, Lease, LeaseToken, Leasing, LocalStore, MemoryTier, SharedKey, TierError};
 
 use super::{SHORT, Scene, built, settings};
 use crate::origin::{Db, LOAD};
 use crate::seen::{Rows, Seen, Told, all, ask, herd, ms, read};
 
 pub(crate) const ALL: &[Scene] = &[
-    ("it cannot be reached", || run_paused(unreachable())),
-    ("it swallows everything", || run_paused(swallows())),
-    ("it loses everything", || run_paused(loses())),
-    ("it holds bytes that are no value", || run_paused(bytes())),
-    ("an invalidation does not arrive", || run_paused(lost_invalidation())),
-    ("the holder of a lease dies", || run_paused(dead_holder())),
-    ("a holder overruns its lease", || run_paused(overrun())),
-    ("the lease cannot be reached", || run_paused(no_lease())),
+    ("it cannot be reached", |store| run_paused(unreachable(store))),
+    ("it swallows everything", |store| run_paused(swallows(store))),
+    ("it loses everything", |store| run_paused(loses(store))),
+    ("it holds bytes that are no value", |store| run_paused(bytes(store))),
+    ("an invalidation does not arrive", |store| run_paused(lost_invalidation(store))),
+    ("the holder of a lease dies", |store| run_paused(dead_holder(store))),
+    ("a holder overruns its lease", |store| run_paused(overrun(store))),
+    ("the lease cannot be reached", |store| run_paused(no_lease(store))),
 ];
 
-fn process(db: &Db, tier: &MemoryTier) -> Rows {
-    built(settings(SHORT, &Gate::new(8)).shared(tier.clone()), db)
+fn process(store: LocalStore, db: &Db, tier: &MemoryTier) -> Rows {
+    built(settings(store, SHORT, &Gate::new(8)).shared(tier.clone()), db)
 }
 
 /// The same caller crowd in each of three processes.
@@ -30,9 +30,9 @@ async fn fleet(fleet: &[Rows], db: &Db, key: u64) -> Vec<Told> {
 }
 
 /// Its circuit opens after five failures in a row.
-async fn unreachable() -> Seen {
+async fn unreachable(store: LocalStore) -> Seen {
     let (db, tier, mut seen) = (Db::default(), MemoryTier::new(), Seen { processes: 3, ..Seen::default() });
-    let processes = [(); 3].map(|()| process(&db, &tier));
+    let processes = [(); 3].map(|()| process(store, &db, &tier));
     tier.inject(Fault::Fail(TierError::Connection));
     for key in 0..6 {
         db.forget();
@@ -42,9 +42,9 @@ async fn unreachable() -> Seen {
     seen.end(&processes[0], &db)
 }
 
-async fn swallows() -> Seen {
+async fn swallows(store: LocalStore) -> Seen {
     let (db, tier, mut seen) = (Db::default(), MemoryTier::new(), Seen::default());
-    let rows = process(&db, &tier);
+    let rows = process(store, &db, &tier);
     tier.inject(Fault::Hang);
     seen.span("50 ms", ms(50));
     for key in 0..5 {
@@ -58,9 +58,9 @@ async fn swallows() -> Seen {
     seen.end(&rows, &db)
 }
 
-async fn loses() -> Seen {
+async fn loses(store: LocalStore) -> Seen {
     let (db, tier, mut seen) = (Db::default(), MemoryTier::new(), Seen::default());
-    let (one, other) = (process(&db, &tier), process(&db, &tier));
+    let (one, other) = (process(store, &db, &tier), process(store, &db, &tier));
     for key in 0..40 {
         read(&one, &db, key).await;
     }
@@ -74,9 +74,9 @@ async fn loses() -> Seen {
 }
 
 /// One value is damaged, another is that of another key.
-async fn bytes() -> Seen {
+async fn bytes(store: LocalStore) -> Seen {
     let (db, tier, mut seen) = (Db::default(), MemoryTier::new(), Seen::default());
-    let (one, other) = (process(&db, &tier), process(&db, &tier));
+    let (one, other) = (process(store, &db, &tier), process(store, &db, &tier));
     for key in 1..=3 {
         read(&one, &db, key).await;
     }
@@ -101,9 +101,9 @@ async fn bytes() -> Seen {
     seen.end(&other, &db)
 }
 
-async fn lost_invalidation() -> Seen {
+async fn lost_invalidation(store: LocalStore) -> Seen {
     let (db, tier, mut seen) = (Db::default(), MemoryTier::new(), Seen::default());
-    let (here, elsewhere) = (process(&db, &tier), process(&db, &tier));
+    let (here, elsewhere) = (process(store, &db, &tier), process(store, &db, &tier));
     read(&here, &db, 7).await;
     settle().await;
     tier.inject_on(SharedOperation::Remove, Fault::Fail(TierError::Connection));
@@ -121,13 +121,13 @@ async fn lost_invalidation() -> Seen {
 }
 
 /// The dead holder has called the database, and left its lease behind.
-async fn dead_holder() -> Seen {
+async fn dead_holder(store: LocalStore) -> Seen {
     fastrand::seed(2);
     let (db, tier, mut seen) = (Db::default(), MemoryTier::new(), Seen::default());
     let (rest, poll) = (ms(300), ms(25));
     let process = || {
         let leasing = Leasing::new(tier.clone()).time(rest).poll(poll, poll);
-        let builder = settings(SHORT, &Gate::new(8)).origin_timeout(rest).flight_deadline(ms(2_000));
+        let builder = settings(store, SHORT, &Gate::new(8)).origin_timeout(rest).flight_deadline(ms(2_000));
         built(builder.shared(tier.clone()).lease(leasing), &db)
     };
     let key = SharedKey::of("rows", 1, &7_u64).expect("it is short");
@@ -145,10 +145,10 @@ async fn dead_holder() -> Seen {
 }
 
 /// The lease is lost while its holder still loads; another process takes it.
-async fn overrun() -> Seen {
+async fn overrun(store: LocalStore) -> Seen {
     let (db, tier, mut seen) = (Db::default(), MemoryTier::new(), Seen::default());
     let process = || {
-        let builder = settings(SHORT, &Gate::new(8)).origin_timeout(ms(300)).flight_deadline(ms(1_000));
+        let builder = settings(store, SHORT, &Gate::new(8)).origin_timeout(ms(300)).flight_deadline(ms(1_000));
         built(builder.shared(tier.clone()).lease(Leasing::new(tier.clone()).time(ms(300))), &db)
     };
     let (slow, quick) = (process(), process());
@@ -165,9 +165,9 @@ async fn overrun() -> Seen {
     seen.end(&slow, &db)
 }
 
-async fn no_lease() -> Seen {
+async fn no_lease(store: LocalStore) -> Seen {
     let (db, tier, mut seen) = (Db::default(), MemoryTier::new(), Seen { processes: 3, ..Seen::default() });
-    let leased = || built(settings(SHORT, &Gate::new(8)).shared(tier.clone()).lease(tier.clone()), &db);
+    let leased = || built(settings(store, SHORT, &Gate::new(8)).shared(tier.clone()).lease(tier.clone()), &db);
     let processes = [(); 3].map(|()| leased());
     tier.inject_on(SharedOperation::Acquire, Fault::Fail(TierError::Connection));
     seen.told("", fleet(&processes, &db, 7).await);

@@ -1,7 +1,7 @@
 //! Faults of the traffic.
 
-use herdcache::Gate;
 use herdcache::testing::{pass, run_paused};
+use herdcache::{Gate, LocalStore};
 use tokio::time::Instant;
 
 use super::{RESERVE, SHORT, STALE, Scene, built, settings, simple};
@@ -10,20 +10,20 @@ use crate::says::FRESH;
 use crate::seen::{Seen, Told, all, ask, herd, ms, read};
 
 pub(crate) const ALL: &[Scene] = &[
-    ("a popular key expires", || run_paused(expires())),
-    ("the same, with `stale_for`", || run_paused(expires_stale())),
-    ("ten thousand keys are stale at once", || run_paused(all_stale())),
-    ("many different keys miss", || run_paused(many_miss())),
-    ("one tenant floods", || run_paused(tenant())),
-    ("more callers of one key than `max_waiters`", || run_paused(crowd())),
-    ("more keys than `capacity`", || run_paused(capacity())),
-    ("keys that do not exist", || run_paused(absent())),
-    ("callers are impatient (`with_wait_timeout`)", || run_paused(impatient())),
-    ("a client disconnects", || run_paused(disconnects())),
+    ("a popular key expires", |store| run_paused(expires(store))),
+    ("the same, with `stale_for`", |store| run_paused(expires_stale(store))),
+    ("ten thousand keys are stale at once", |store| run_paused(all_stale(store))),
+    ("many different keys miss", |store| run_paused(many_miss(store))),
+    ("one tenant floods", |store| run_paused(tenant(store))),
+    ("more callers of one key than `max_waiters`", |store| run_paused(crowd(store))),
+    ("more keys than `capacity`", |store| run_paused(capacity(store))),
+    ("keys that do not exist", |store| run_paused(absent(store))),
+    ("callers are impatient (`with_wait_timeout`)", |store| run_paused(impatient(store))),
+    ("a client disconnects", |store| run_paused(disconnects(store))),
 ];
 
-async fn expires() -> Seen {
-    let ((rows, db), mut seen) = (simple(SHORT), Seen::default());
+async fn expires(store: LocalStore) -> Seen {
+    let ((rows, db), mut seen) = (simple(store, SHORT), Seen::default());
     rows.insert(7, 0).await;
     db.change();
     pass(FRESH).await;
@@ -31,8 +31,8 @@ async fn expires() -> Seen {
     seen.end(&rows, &db)
 }
 
-async fn expires_stale() -> Seen {
-    let ((rows, db), mut seen) = (simple(STALE), Seen::default());
+async fn expires_stale(store: LocalStore) -> Seen {
+    let ((rows, db), mut seen) = (simple(store, STALE), Seen::default());
     rows.insert(7, 0).await;
     db.change();
     pass(FRESH).await;
@@ -42,9 +42,9 @@ async fn expires_stale() -> Seen {
     seen.end(&rows, &db)
 }
 
-async fn all_stale() -> Seen {
+async fn all_stale(store: LocalStore) -> Seen {
     let (gate, db) = (Gate::builder(8).refresh_permits(2).build().expect("in range"), Db::default());
-    let rows = built(settings(STALE, &gate).capacity(20_000), &db);
+    let rows = built(settings(store, STALE, &gate).capacity(20_000), &db);
     let mut seen = Seen { refresh_permits: 2, ..Seen::default() };
     for key in 0..10_000 {
         rows.insert(key, 0).await;
@@ -60,8 +60,8 @@ async fn all_stale() -> Seen {
 }
 
 /// Loads of 300 ms, so that the third round of eight would begin after the queue's limit.
-async fn many_miss() -> Seen {
-    let ((rows, db), mut seen) = (simple(SHORT), Seen::default());
+async fn many_miss(store: LocalStore) -> Seen {
+    let ((rows, db), mut seen) = (simple(store, SHORT), Seen::default());
     db.takes(ms(300));
     seen.span("`queue_timeout` and a load", ms(800));
     seen.told("", herd(&rows, &db, 0..200).await);
@@ -69,9 +69,9 @@ async fn many_miss() -> Seen {
 }
 
 /// The tenant is what is left of a key by 10.
-async fn tenant() -> Seen {
+async fn tenant(store: LocalStore) -> Seen {
     let (db, mut seen) = (Db::default(), Seen::default());
-    let rows = built(settings(SHORT, &Gate::new(8)).group_share(0.25, |key| key % 10), &db);
+    let rows = built(settings(store, SHORT, &Gate::new(8)).group_share(0.25, |key| key % 10), &db);
     let flood: Vec<_> = (0..200).map(|n| ask(&rows, &db, n * 10)).collect();
     let others: Vec<_> = (1..=4).map(|key| ask(&rows, &db, key)).collect();
     seen.told("others", all(others).await);
@@ -79,9 +79,9 @@ async fn tenant() -> Seen {
     seen.end(&rows, &db)
 }
 
-async fn crowd() -> Seen {
+async fn crowd(store: LocalStore) -> Seen {
     let (db, mut seen) = (Db::default(), Seen::default());
-    let rows = built(settings(RESERVE, &Gate::new(8)).max_waiters(100), &db);
+    let rows = built(settings(store, RESERVE, &Gate::new(8)).max_waiters(100), &db);
     rows.insert(8, 0).await;
     db.change();
     pass(FRESH).await;
@@ -90,9 +90,9 @@ async fn crowd() -> Seen {
     seen.end(&rows, &db)
 }
 
-async fn capacity() -> Seen {
+async fn capacity(store: LocalStore) -> Seen {
     let (db, mut seen) = (Db::default(), Seen::default());
-    let rows = built(settings(SHORT, &Gate::new(8)).capacity(100), &db);
+    let rows = built(settings(store, SHORT, &Gate::new(8)).capacity(100), &db);
     for key in 0..1_000 {
         read(&rows, &db, key).await;
     }
@@ -106,8 +106,8 @@ async fn capacity() -> Seen {
     seen.end(&rows, &db)
 }
 
-async fn absent() -> Seen {
-    let ((rows, db), mut seen) = (simple(SHORT), Seen::default());
+async fn absent(store: LocalStore) -> Seen {
+    let ((rows, db), mut seen) = (simple(store, SHORT), Seen::default());
     db.is(Mood::Absent);
     let (ttl, look) = (ms(1_000), ms(10));
     seen.span("`negative_ttl`", ttl);
@@ -123,8 +123,8 @@ async fn absent() -> Seen {
     seen.end(&rows, &db)
 }
 
-async fn impatient() -> Seen {
-    let ((rows, db), mut seen) = (simple(SHORT), Seen::default());
+async fn impatient(store: LocalStore) -> Seen {
+    let ((rows, db), mut seen) = (simple(store, SHORT), Seen::default());
     let limit = ms(5);
     seen.span("their limit", limit);
     seen.told("", herd(&rows.with_wait_timeout(limit), &db, [7; 40]).await);
@@ -134,8 +134,8 @@ async fn impatient() -> Seen {
 }
 
 /// Who opened the flight leaves.
-async fn disconnects() -> Seen {
-    let ((rows, db), mut seen) = (simple(SHORT), Seen::default());
+async fn disconnects(store: LocalStore) -> Seen {
+    let ((rows, db), mut seen) = (simple(store, SHORT), Seen::default());
     let leader = ask(&rows, &db, 7);
     pass(ms(0)).await;
     let began = Instant::now();
