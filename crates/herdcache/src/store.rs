@@ -10,12 +10,12 @@ mod any;
 pub(crate) mod choice;
 #[cfg(any(herd_loom, herd_shuttle))]
 mod model;
-#[cfg(not(any(herd_loom, herd_shuttle)))]
 mod moka;
-#[cfg(all(feature = "quick-cache", not(any(herd_loom, herd_shuttle))))]
+#[cfg(feature = "quick-cache")]
 mod quick;
-#[cfg(not(any(herd_loom, herd_shuttle)))]
 mod row;
+#[cfg(any(herd_loom, herd_shuttle))]
+mod stepped;
 #[cfg(all(test, not(any(herd_loom, herd_shuttle))))]
 mod tests;
 
@@ -45,14 +45,11 @@ pub(crate) type StoreOf<K, V> = moka::MokaStore<K, V>;
 pub(crate) type StoreOf<K, V> = any::AnyStore<K, V>;
 /// The store that caches use where a model checker decides what runs next.
 #[cfg(any(herd_loom, herd_shuttle))]
-pub(crate) type StoreOf<K, V> = model::ModelStore<K, V>;
+pub(crate) type StoreOf<K, V> = stepped::Stepped<K, V>;
 
 /// How a store is made.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(
-    any(herd_loom, herd_shuttle, not(feature = "quick-cache")),
-    expect(dead_code, reason = "moka needs less, and the checkers' store is a plain map")
-)]
+#[cfg_attr(not(feature = "quick-cache"), expect(dead_code, reason = "moka needs less"))]
 pub(crate) struct Plan {
     /// Which it is.
     pub(crate) store: LocalStore,
@@ -94,7 +91,6 @@ pub(crate) trait Store<K: 'static, V: Send + Sync + 'static>: Send + Sync + 'sta
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leaving {
     /// The store, to make room.
-    #[cfg_attr(any(herd_loom, herd_shuttle), expect(dead_code, reason = "the checkers' store has no bound"))]
     Room,
     /// A newer value took its place.
     Overwritten,

@@ -38,7 +38,7 @@ pub enum LocalStore {
     ///
     /// Evicts by and by, in maintenance that reads and writes do for each other: between two of its runs there may be
     /// more values than `capacity`, and more absences than their share of it.
-    #[default]
+    #[cfg_attr(not(any(herd_loom, herd_shuttle)), default)]
     Moka,
     /// moka with LRU: a new key is always admitted. For comparisons in labs: it answers fewer requests from the same room
     /// than `quick_cache` does, in all traffic that was measured.
@@ -54,6 +54,10 @@ pub enum LocalStore {
     /// shard's lock, so it must not call the cache.
     #[cfg(feature = "quick-cache")]
     Quick,
+    /// The model checkers' map, in no other build.
+    #[cfg(any(herd_loom, herd_shuttle))]
+    #[default]
+    Map,
 }
 
 /// What [`LocalStore`] has in the place of `Quick` where that is not built: no cache takes it, and the compiler says its
@@ -78,6 +82,8 @@ impl LocalStore {
         Self::MokaLru,
         #[cfg(feature = "quick-cache")]
         Self::Quick,
+        #[cfg(any(herd_loom, herd_shuttle))]
+        Self::Map,
     ];
 
     /// Its name, as the feed and the lab tell it.
@@ -88,6 +94,8 @@ impl LocalStore {
             Self::MokaLru => "moka-lru",
             #[cfg(feature = "quick-cache")]
             Self::Quick => "quick",
+            #[cfg(any(herd_loom, herd_shuttle))]
+            Self::Map => "map",
         }
     }
 

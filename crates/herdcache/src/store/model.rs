@@ -1,9 +1,8 @@
 //! The store of the model checkers: a map under one lock that they decide about.
 //!
-//! The locks of moka and of quick_cache are not theirs to decide about, so that none
-//! of their orders would be tried, and moka does its maintenance by real time, so that
-//! a schedule could not be played again. This one has no bound and evicts nothing; the seam's own tests show
-//! what real stores do there.
+//! The locks of moka and of quick_cache are not theirs to decide about, and moka does
+//! its maintenance by real time, so that not every schedule could be played again.
+//! This one has no bound and evicts nothing. `stepped.rs` says what is tried over real stores.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;

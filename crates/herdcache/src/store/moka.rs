@@ -48,6 +48,8 @@ where
             LocalStore::Moka => EvictionPolicy::tiny_lfu(),
             #[cfg(feature = "quick-cache")]
             LocalStore::Quick => EvictionPolicy::tiny_lfu(),
+            #[cfg(any(herd_loom, herd_shuttle))]
+            LocalStore::Map => EvictionPolicy::tiny_lfu(),
         };
         let builder = Cache::builder().max_capacity(plan.capacity).eviction_policy(policy).eviction_listener(listener);
         Self { entries: builder.build_with_hasher(AsKnown), hasher }

@@ -1,7 +1,9 @@
 //! Changes of a key while it is being loaded.
 
-use herdcache::Ttl;
 use std::time::Duration;
+
+use herdcache::herdfeed::RemovalCause;
+use herdcache::{LocalStore, Ttl};
 
 use crate::explore::explore;
 use crate::world::{How, World, one_of};
@@ -32,7 +34,7 @@ fn l5_a_value_is_written_while_it_is_loaded() {
     explore(|| async {
         let world = World::new(4);
         let callers = [0; 2].map(|key| world.ask(key, How::Later));
-        world.change(0, |world| _ = world.cache.insert(0, 2));
+        world.change(0, |world| world.write(0, 2));
         world.read(0, How::Later).await.unwrap();
         for caller in callers {
             caller.await.unwrap().unwrap();
@@ -87,5 +89,35 @@ fn l5_a_key_is_invalidated_while_it_is_refreshed() {
         reader.await.unwrap().unwrap();
         other.await.unwrap().unwrap();
         world.rest().await;
+    });
+}
+
+/// L1, L7: entries push each other out while they are loaded, written and invalidated. On the one store whose evictions are
+/// steps that a schedule can come between: the map has room for all, and moka makes room by real time.
+#[test]
+fn l1_l7_entries_push_each_other_out() {
+    explore(|| async {
+        let ttl = Ttl::fresh_for(Duration::from_secs(3_600));
+        let world = World::built(4, ttl, |builder| builder.store(LocalStore::Quick).capacity(1));
+        let callers = [0, 1, 2].map(|key| world.ask(key, one_of(&[How::AtOnce, How::Later])));
+        let writer = shuttle_tokio::spawn({
+            let world = world.clone();
+            async move {
+                world.change(1, |world| world.write(1, 2));
+                world.change(0, |world| _ = world.cache.invalidate(&0));
+            }
+        });
+        world.change(2, |world| _ = world.cache.invalidate_tag("key 2"));
+        writer.await.unwrap();
+        for caller in callers {
+            caller.await.unwrap().unwrap();
+        }
+        for key in [0, 1] {
+            world.read(key, How::AtOnce).await.unwrap();
+        }
+        world.rest().await;
+        let cache = world.cache.snapshot();
+        assert!(cache.entries <= 1, "L7: {} entries", cache.entries);
+        assert!(cache.removals[RemovalCause::Evicted] > 0, "no room was made: {:?}", cache.removals);
     });
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use herdcache::herdfeed::{CacheSnapshot, ClosedSet, PermitClass};
+use herdcache::herdfeed::{CacheSnapshot, ClosedSet, FlightEnd, PermitClass};
 use herdcache::{Builder, Cache, Gate, Got, LoadContext, Loaded, Ttl};
 use shuttle_tokio::task::{JoinHandle, yield_now};
 
@@ -45,6 +45,8 @@ pub(crate) struct Origin {
     rows: Mutex<[(u64, u64); KEYS]>,
     running: Mutex<[u64; KEYS]>,
     pub(crate) loads: AtomicU64,
+    /// Entries that the application stored itself.
+    written: AtomicU64,
 }
 
 /// A load in progress.
@@ -99,6 +101,7 @@ impl World {
             rows: Mutex::new([(1, 0); KEYS]),
             running: Mutex::default(),
             loads: AtomicU64::new(0),
+            written: AtomicU64::new(0),
         };
         Self { cache, gate, origin: Arc::new(origin) }
     }
@@ -166,6 +169,12 @@ impl World {
         rows[key].1 = rows[key].1.max(now);
     }
 
+    /// The application writes a value of its own.
+    pub(crate) fn write(&self, key: usize, value: u64) {
+        self.origin.written.fetch_add(1, SeqCst);
+        self.cache.insert(key, value);
+    }
+
     /// L1, L3, L5, L6: everything has ended once, and the cache is as good as new.
     pub(crate) async fn rest(&self) {
         for key in 0..KEYS {
@@ -182,7 +191,10 @@ impl World {
                 break;
             }
         }
-        quiet(&self.cache.snapshot()).unwrap();
+        let cache = self.cache.snapshot();
+        quiet(&cache).unwrap();
+        let stored = self.origin.written.load(SeqCst) + cache.flights[FlightEnd::Loaded];
+        assert_eq!(cache.entries + cache.removals.total(), stored, "L1: an entry left twice or never: {cache:?}");
         let gate = self.gate.snapshot();
         assert_eq!((self.permits_out(), gate.pending, gate.law_violations), (0, 0, 0), "L6: the gate");
         assert_eq!(*self.origin.running.lock().unwrap(), [0; KEYS], "L6: a load that nobody ended");
