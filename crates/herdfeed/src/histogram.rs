@@ -87,8 +87,9 @@ impl Histogram {
         if self.buckets.len() <= bucket {
             self.buckets.resize(bucket + 1, 0);
         }
-        self.buckets[bucket] += 1;
-        self.count += 1;
+        // What came over the wire may be as large as can be.
+        self.buckets[bucket] = self.buckets[bucket].saturating_add(1);
+        self.count = self.count.saturating_add(1);
         self.sum_us = self.sum_us.saturating_add(us);
     }
 
@@ -153,6 +154,15 @@ mod tests {
                 assert!(us > upper_bound_us(bucket - 1) || us == 0, "{us} fits the bucket below {bucket}");
             }
         }
+    }
+
+    #[test]
+    fn what_came_over_the_wire_overflows_nothing() {
+        let full = Histogram { count: u64::MAX, sum_us: u64::MAX, buckets: vec![u64::MAX; BUCKETS] };
+        let mut more = full.clone();
+        more.record_us(7);
+        more.add(&full);
+        assert_eq!((&more, more.quantile_us(0.5)), (&full, Some(0)));
     }
 
     #[test]

@@ -70,12 +70,13 @@ impl Kind {
             Self::FullInsert => &[HERDCACHE, HERDCACHE_QUICK, MOKA_SYNC, MOKA_LRU, QUICK_CACHE],
             Self::Wait => &[HERDCACHE_WITH, HEARD],
         };
-        let built = |name: &str| match name {
-            WATCHED => cfg!(feature = "feed"),
-            HEARD => cfg!(feature = "tracing"),
-            HERDCACHE_QUICK | HERDCACHE_QUICK_WITH => cfg!(feature = "quick-cache"),
-            _ => true,
-        };
+        let optional = [
+            (WATCHED, cfg!(feature = "feed")),
+            (HEARD, cfg!(feature = "tracing")),
+            (HERDCACHE_QUICK, cfg!(feature = "quick-cache")),
+            (HERDCACHE_QUICK_WITH, cfg!(feature = "quick-cache")),
+        ];
+        let built = |name: &str| !optional.contains(&(name, false));
         all.iter().copied().filter(|name| built(name)).collect()
     }
 
