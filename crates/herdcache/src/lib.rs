@@ -110,7 +110,7 @@ mod spread;
 mod store;
 mod sync;
 mod tags;
-#[cfg(all(feature = "testing-any-clock", not(any(herd_loom, herd_shuttle))))]
+#[cfg(all(any(feature = "testing", feature = "testing-any-clock"), not(any(herd_loom, herd_shuttle))))]
 pub mod testing;
 #[cfg(feature = "tower")]
 pub mod tower;
