@@ -14,6 +14,8 @@ use crate::entry::Entry;
 ///
 /// Facts are associated functions, so that they never hide the value's own
 /// methods: `Answer::age(&answer)`.
+///
+/// It is not `Serialize`: what a handler writes is the value, `Json(&*answer)`.
 pub struct Answer<V: Send + Sync + 'static> {
     entry: Arc<Entry<V>>,
     outcome: Outcome,
