@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-use herdcache::herdfeed::{PermitClass, RefreshResult};
+use herdcache::herdfeed::{PermitClass, RefreshResult, StaleReason};
 use herdcache::{Answer, Cache, Gate, GetError, LoadContext, Outcome, ReadThrough, Ttl};
 use tokio::time::Instant;
 
@@ -110,6 +110,8 @@ async fn r1_ten_thousand_stale_keys_start_ten_refreshes() {
     assert_eq!((calls.started(), calls.peak()), (11, 11));
     assert_eq!(snapshot.refreshes[RefreshResult::SkippedNoPermit], 9_990);
     assert_eq!(snapshot.refreshes[RefreshResult::Stored], 10);
+    let why = [StaleReason::Rejected, StaleReason::Revalidating].map(|reason| snapshot.stale_serves[reason]);
+    assert_eq!(why, [9_990, 10], "a skipped refresh is a refused load");
     assert_quiet(&snapshot);
 }
 
