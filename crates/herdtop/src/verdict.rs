@@ -17,6 +17,7 @@ mod origin;
 mod protection;
 mod running;
 mod scene;
+mod twins;
 
 pub use finding::{Finding, Kind, Standing};
 pub use memory::Memory;
@@ -32,6 +33,7 @@ use scene::Scene;
 pub fn findings(world: &World, now: Now) -> Vec<Finding> {
     let mut found = links::judge(world, now);
     for target in &world.targets {
+        found.extend(twins::judge(target));
         for cache in target.caches() {
             let scene = Scene::of(target, cache, now);
             found.extend(conditions::judge(&scene));

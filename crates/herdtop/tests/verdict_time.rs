@@ -4,7 +4,8 @@
 mod script;
 
 use herdfeed::{
-    Fact, FlightTrigger, Measure, OriginResult, Outcome, PermitClass, RejectReason, RemovalCause, Severity, Snapshot,
+    Fact, FlightTrigger, Measure, OriginResult, Outcome, PermitClass, RejectReason, RemovalCause, Severity,
+    SharedOperation, Snapshot,
 };
 use herdtop::msg::{Farewell, Feed};
 use herdtop::verdict::{Kind, Standing};
@@ -274,9 +275,9 @@ fn the_first_line_is_held_against_its_equals_and_not_against_worse() {
     assert_eq!(told(&script)[0], (Kind::ProtectionOff, Warn), "held for two seconds");
     script.pass(2, &equal);
     assert_eq!(told(&script)[0], (Kind::StaleBound, Warn));
-    let worse = second(Critical, Fact::DuplicateName { name: "users".into() });
+    let worse = second(Critical, Fact::SharedDown { operation: SharedOperation::Read, failed: 5, calls: 5 });
     script.pass(1, &worse);
-    assert_eq!(told(&script)[0], (Kind::DuplicateName, Critical), "at once");
+    assert_eq!(told(&script)[0], (Kind::SharedDown, Critical), "at once");
 }
 
 /// A process that died and whose successor is up is a restart; one that nobody follows stays on top.

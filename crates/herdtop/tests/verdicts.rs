@@ -4,8 +4,8 @@
 mod script;
 
 use herdfeed::{
-    Fact, FlightEnd, FlightTrigger, HerdEnd, Measure, MissCause, OriginResult, Outcome, PermitClass, ProtectionLevel,
-    RejectReason, RemovalCause, Severity, Snapshot,
+    CacheSnapshot, Fact, FlightEnd, FlightTrigger, HerdEnd, Measure, MissCause, OriginResult, Outcome, PermitClass,
+    ProtectionLevel, RejectReason, RemovalCause, Severity, Snapshot,
 };
 use herdtop::msg::Feed;
 use herdtop::verdict::{Finding, Kind, Standing};
@@ -99,16 +99,29 @@ fn conditions_of_keys_have_their_word_their_figures_and_their_cure() {
             "ends in 11s",
             "heal the origin",
         ),
-        (
-            Warn,
-            Fact::DuplicateName { name: "users".into() },
-            nothing,
-            Kind::DuplicateName,
-            "two live caches are called users",
-            "build the cache once",
-        ),
     ];
     table.into_iter().for_each(check);
+}
+
+/// The engine numbers what was given a taken name, and that is all that tells of it.
+#[test]
+fn caches_of_one_name_are_told_as_long_as_there_are_several() {
+    let called = |names: &'static [&'static str]| {
+        judged(move |snapshot| {
+            let first = snapshot.caches.remove(0);
+            snapshot.caches =
+                names.iter().map(|name| CacheSnapshot { name: (*name).into(), ..first.clone() }).collect();
+        })
+    };
+    let findings = called(&["users", "users~2", "users~10", "orders"]);
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    let finding = &findings[0];
+    assert_eq!((finding.kind, finding.severity, finding.subject.as_str()), (Kind::DuplicateName, Warn, "users"));
+    assert_eq!(finding.what, "3 live caches were given the name users");
+    assert!(finding.cure.starts_with("build the cache once"), "{}", finding.cure);
+    for alone in [&["users~2"][..], &["users", "users~"], &["users", "users~x"], &["users", "orders"]] {
+        assert_eq!(called(alone), [], "{alone:?}");
+    }
 }
 
 #[test]

@@ -37,12 +37,6 @@ fn one(scene: &Scene<'_>, event: &Event) -> Option<Finding> {
         }
         Fact::ColdStart { hit_ratio } => cold(scene, base(Kind::ColdStart), *hit_ratio),
         Fact::StaleBoundNear { key, left_us, .. } => Some(stale_bound(scene, base(Kind::StaleBound), key, *left_us)),
-        Fact::DuplicateName { name } => Some(
-            base(Kind::DuplicateName)
-                .what(format!("two live caches are called {name}"), 0)
-                .why("they coalesce nothing with each other")
-                .cure("build the cache once and clone its handle, not one per request"),
-        ),
         Fact::SharedDown { operation, failed, calls } => Some(
             base(Kind::SharedDown)
                 .what(
@@ -67,6 +61,8 @@ fn one(scene: &Scene<'_>, event: &Event) -> Option<Finding> {
         | Fact::HotKeyChanged { .. }
         | Fact::StaleBoundNearEnded { .. }
         | Fact::Tuned { .. }
+        // Seen in the names, for as long as it is so.
+        | Fact::DuplicateName { .. }
         | Fact::SharedUp { .. }
         | Fact::CircuitChanged { .. }
         | Fact::LeaseLost { .. }
