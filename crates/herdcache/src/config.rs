@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::clock::nanos;
 use crate::store::choice::LocalStore;
 use crate::trace::Traces;
 use crate::ttl::Ttl;
@@ -179,6 +178,20 @@ pub(crate) struct Check {
     pub(crate) subject: String,
 }
 
+/// What is wrong with a value that is outside its range, and what to do.
+pub(crate) fn outside<T: PartialOrd + fmt::Debug>(value: T, least: T, most: T) -> Option<String> {
+    let remedy = if value < least {
+        "raise it"
+    } else if value > most {
+        "lower it"
+    } else if value >= least {
+        return None;
+    } else {
+        "set a number"
+    };
+    Some(format!("{value:?} is not within {least:?} to {most:?}: {remedy}"))
+}
+
 impl Check {
     pub(crate) fn fail(&self, field: &'static str, problem: String) -> Result<(), ConfigError> {
         Err(ConfigError::new(self.subject.clone(), field, problem))
@@ -191,25 +204,25 @@ impl Check {
         least: Duration,
         most: Duration,
     ) -> Result<(), ConfigError> {
-        if value < least || value > most || nanos(value) == u64::MAX {
-            let remedy = if value < least { "raise" } else { "lower" };
-            return self.fail(field, format!("{value:?} is not within {least:?} to {most:?}: {remedy} it"));
-        }
-        Ok(())
+        self.within(field, value, least, most)
     }
 
     pub(crate) fn number(&self, field: &'static str, value: u64, least: u64, most: u64) -> Result<(), ConfigError> {
-        if value < least || value > most {
-            return self.fail(field, format!("{value} is not within {least} to {most}"));
-        }
-        Ok(())
+        self.within(field, value, least, most)
     }
 
     fn ratio(&self, field: &'static str, value: f64, least: f64, most: f64) -> Result<(), ConfigError> {
-        if !(least..=most).contains(&value) {
-            return self.fail(field, format!("{value} is not within {least} to {most}"));
-        }
-        Ok(())
+        self.within(field, value, least, most)
+    }
+
+    fn within<T: PartialOrd + fmt::Debug>(
+        &self,
+        field: &'static str,
+        value: T,
+        least: T,
+        most: T,
+    ) -> Result<(), ConfigError> {
+        outside(value, least, most).map_or(Ok(()), |problem| self.fail(field, problem))
     }
 }
 
@@ -230,9 +243,9 @@ mod tests {
         assert_eq!(settings(|_| ()), Ok(()));
         let table: [(Change, &str); 10] = [
             (|s| s.ttl.fresh_for = Duration::ZERO, "fresh_for 0ns is not within 1ms to"),
-            (|s| s.jitter = 0.51, "jitter 0.51 is not within 0 to 0.5"),
+            (|s| s.jitter = 0.51, "jitter 0.51 is not within 0.0 to 0.5: lower it"),
             (|s| s.jitter = f64::NAN, "jitter NaN is not within"),
-            (|s| s.negative_share = 0.0, "negative_share 0 is not within 0.01 to 0.5"),
+            (|s| s.negative_share = 0.0, "negative_share 0.0 is not within 0.01 to 0.5: raise it"),
             (|s| s.capacity = 0, "capacity 0 is not within 1 to"),
             (
                 |s| s.flight_deadline = Duration::from_secs(2),

@@ -84,5 +84,5 @@ async fn g3_the_bounds_are_told() {
     assert_eq!((snapshot.limit, snapshot.ceiling), (6, Some(CEILING as u64)));
     assert_eq!(Gate::new(8).snapshot().ceiling, None);
     let error = Gate::builder(4).adaptive_from(5).build().unwrap_err().to_string();
-    assert_eq!(error, r#"gate "gate": adaptive floor 5 is not within 1 to 4"#);
+    assert_eq!(error, r#"gate "gate": adaptive floor 5 is not within 1 to 4: lower it"#);
 }

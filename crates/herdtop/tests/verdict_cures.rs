@@ -98,8 +98,8 @@ fn the_cure_of_timeouts_follows_how_long_answers_take() {
         assert_eq!(finding.why, "origin calls end with timeout: origin_timeout is 100ms");
         finding.cure
     };
-    assert_eq!(told(20, 90_000), "raise origin_timeout (100ms) or speed up the query: answers take up to 98ms");
-    assert_eq!(told(0, 0), "raise origin_timeout (100ms) or speed up the query: no answer has come within it yet");
+    assert_eq!(told(20, 90_000), "speed up the query, or raise origin_timeout (100ms): answers take up to 98ms");
+    assert_eq!(told(0, 0), "speed up the query, or raise origin_timeout (100ms): no answer has come within it yet");
     assert_eq!(told(20, 5_000), "look at the origin: it hangs, and origin_timeout (100ms) cuts its calls");
 }
 

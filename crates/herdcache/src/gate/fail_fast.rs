@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use herdfeed::FailFastConfig;
 
-use crate::config::{Check, ConfigError};
+use crate::config::{Check, ConfigError, outside};
 
 /// When a gate gives its origin up for a while. See [`GateBuilder::fail_fast`](crate::GateBuilder::fail_fast).
 ///
@@ -89,14 +89,14 @@ impl FailFast {
             ("probe_every", pause, Duration::from_millis(10), Duration::from_secs(60)),
         ];
         for (name, value, least, most) in ranges {
-            if value < least || value > most {
-                return check.fail("fail_fast", format!("{name} {value:?} is not within {least:?} to {most:?}"));
+            if let Some(problem) = outside(value, least, most) {
+                return check.fail("fail_fast", format!("{name} {problem}"));
             }
         }
-        if !(1..=1_000_000).contains(&self.at_least) {
-            return check.fail("fail_fast", format!("at_least {} is not within 1 to 1000000", self.at_least));
+        match outside(self.at_least, 1, 1_000_000) {
+            Some(problem) => check.fail("fail_fast", format!("at_least {problem}")),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     pub(super) fn config(&self) -> FailFastConfig {

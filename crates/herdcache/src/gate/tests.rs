@@ -141,8 +141,8 @@ async fn g1_who_is_refused_is_told_to_come_back_in_time() {
 #[test]
 fn a1_bad_gates_are_refused() {
     let field = |builder: GateBuilder| builder.build().unwrap_err().to_string();
-    assert_eq!(field(Gate::builder(0)), r#"gate "gate": permits 0 is not within 1 to 65536"#);
-    assert!(field(Gate::builder(4).refresh_permits(5)).contains("refresh_permits 5 is not within 0 to 4"));
+    assert_eq!(field(Gate::builder(0)), r#"gate "gate": permits 0 is not within 1 to 65536: raise it"#);
+    assert!(field(Gate::builder(4).refresh_permits(5)).contains("refresh_permits 5 is not within 0 to 4: lower it"));
     assert!(field(Gate::builder(4).queue(100_001)).contains("queue 100001"));
     assert!(field(Gate::builder(4).name("Main DB")).contains("name must be"));
 }

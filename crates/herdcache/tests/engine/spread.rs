@@ -206,10 +206,12 @@ async fn f4_without_a_load_time_or_beta_nothing_is_early() {
 /// F4, A1: a β that would always fire, or is no number, is refused with its range.
 #[test]
 fn f4_beta_beyond_its_range_is_refused() {
-    for beta in [f64::INFINITY, f64::NAN, -0.1, 10.1] {
+    for (beta, remedy) in
+        [(f64::INFINITY, "lower it"), (f64::NAN, "set a number"), (-0.1, "raise it"), (10.1, "lower it")]
+    {
         let error = rows("case-16-range", Ttl::fresh_for(ms(1_000))).early_refresh(beta).build().unwrap_err();
         assert_eq!(error.field(), "early_refresh");
-        assert!(error.to_string().ends_with("is not within 0 to 10"), "{error}");
+        assert!(error.to_string().ends_with(&format!("{beta:?} is not within 0.0 to 10.0: {remedy}")), "{error}");
     }
 }
 

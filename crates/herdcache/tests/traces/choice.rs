@@ -105,10 +105,10 @@ fn a1_settings_of_traces_name_field_value_and_range() {
     assert_eq!(
         texts,
         [
-            r#"cache "t": traces: per_second 1001 is not within 0 to 1000"#,
-            r#"cache "t": traces: one_in 1000000001 is not within 0 to 1000000000"#,
-            r#"cache "t": traces: hot_keys 257 is not within 0 to 256"#,
-            r#"cache "t": traces: waits 10001 is not within 0 to 10000"#,
+            r#"cache "t": traces: per_second 1001 is not within 0 to 1000: lower it"#,
+            r#"cache "t": traces: one_in 1000000001 is not within 0 to 1000000000: lower it"#,
+            r#"cache "t": traces: hot_keys 257 is not within 0 to 256: lower it"#,
+            r#"cache "t": traces: waits 10001 is not within 0 to 10000: lower it"#,
         ]
     );
     assert!(build(Traces::none()).is_ok());

@@ -167,13 +167,13 @@ pub(super) fn failing(scene: &Scene<'_>) -> String {
 fn cut(timeouts: Timeouts) -> String {
     match timeouts {
         Timeouts::Near { limit_us, slow_us } => format!(
-            "raise origin_timeout ({}) or speed up the query: answers take up to {}",
+            "speed up the query, or raise origin_timeout ({}): answers take up to {}",
             micros(limit_us),
             micros(slow_us)
         ),
         Timeouts::Never { limit_us } => {
             let limit = micros(limit_us);
-            format!("raise origin_timeout ({limit}) or speed up the query: no answer has come within it yet")
+            format!("speed up the query, or raise origin_timeout ({limit}): no answer has come within it yet")
         }
         Timeouts::Hangs { limit_us } => {
             format!("look at the origin: it hangs, and origin_timeout ({}) cuts its calls", micros(limit_us))
