@@ -8,5 +8,6 @@ mod flights;
 mod herds;
 mod layers;
 mod page;
+mod reloaded;
 mod sampled;
 mod scoped;

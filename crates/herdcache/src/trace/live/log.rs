@@ -89,6 +89,13 @@ impl Inner {
         count.fetch_add(1, Relaxed);
         free
     }
+
+    /// The wait got none: nobody wants it, or a subscriber failed.
+    fn unclaim_wait(&mut self) {
+        let Some(shared) = &self.shared else { return };
+        self.waits = self.waits.saturating_sub(1);
+        shared.waits.fetch_sub(1, Relaxed);
+    }
 }
 
 impl Log {
@@ -306,7 +313,14 @@ impl Log {
             }
             inner.lit.clone()
         };
-        Waiting::told(role, lit.as_deref())
+        let waiting = Waiting::told(role, lit.as_deref());
+        if !waiting.has_span() {
+            // A filter may have changed since the flight was chosen.
+            if let Some(inner) = self.inner.lock().as_mut() {
+                inner.unclaim_wait();
+            }
+        }
+        waiting
     }
 
     /// A waiter that came early goes: his link is made now, if the span has come.
