@@ -12,7 +12,7 @@ use herdfeed::FlightRole;
 use super::carried;
 use super::choice::SampledBy;
 use super::held::{Current, Kept, Stepping, Told};
-use super::herd::{self, HerdWait, StepTimes};
+use super::herd::{self, HerdWait, Landed, StepTimes};
 use super::lit::{self, Lit};
 use super::promise::{Herd, Promise};
 use super::tracer::Shared;
@@ -343,9 +343,9 @@ impl Log {
         if began > 0 {
             steps.push((TraceStep::Origin, began, if over > 0 { over } else { now }));
         }
-        let steps: Vec<StepTimes> =
-            steps.iter().map(|(step, from, to)| StepTimes::new(*step, *from, *to, now)).collect();
-        let Some(span) = herd::begin(opened, ended, &steps) else { return };
+        let landed = Landed::at(now);
+        let steps: Vec<StepTimes> = steps.iter().map(|(step, from, to)| landed.step(*step, *from, *to)).collect();
+        let Some(span) = herd::begin(opened, ended, &steps, landed) else { return };
         promise.shared.flights.fetch_add(1, Relaxed);
         promise.shared.steps_refused.fetch_add(unnoted, Relaxed);
         promise.shared.open.fetch_add(1, Relaxed);
