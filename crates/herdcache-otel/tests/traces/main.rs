@@ -6,6 +6,7 @@
 mod exported;
 mod flights;
 mod herds;
+mod keys;
 mod layers;
 mod page;
 mod reloaded;
