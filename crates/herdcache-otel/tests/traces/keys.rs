@@ -80,7 +80,7 @@ async fn k2_a_key_of_a_megabyte_is_a_hash_or_a_bounded_beginning() {
                     assert_eq!((&shown, shown.chars().count()), (&beginning, SHOWN), "{case}");
                 } else {
                     let is_hash = shown.len() == 16 && shown.bytes().all(|byte| byte.is_ascii_hexdigit());
-                    assert!(is_hash, "{case}: {:?}", shown);
+                    assert!(is_hash, "{case}: {shown}");
                     assert!(!said.concat().contains(part) && !exported.text().contains("alice"), "{case}");
                 }
                 let longest = said.iter().map(String::len).max().unwrap_or_default();

@@ -55,7 +55,7 @@ impl Seen {
                 tokio::time::sleep(ms(1)).await;
             }
         };
-        tokio::time::timeout(ms(10_000), closed).await.expect("spans that never closed");
+        assert!(tokio::time::timeout(ms(10_000), closed).await.is_ok(), "spans that never closed");
     }
 
     pub(crate) fn assert_all_closed(&self) {
