@@ -13,6 +13,7 @@ use super::carried;
 use super::choice::SampledBy;
 use super::held::{Current, Kept, Stepping, Told};
 use super::herd::{self, HerdWait, Landed, StepTimes};
+use super::inner::Inner;
 use super::lit::{self, Lit};
 use super::promise::{Herd, Promise};
 use super::tracer::Shared;
@@ -52,50 +53,6 @@ pub(crate) struct Log {
     /// When the origin call began and ended; 0 before.
     origin: [AtomicU64; 2],
     inner: Mutex<Option<Box<Inner>>>,
-}
-
-#[derive(Default)]
-struct Inner {
-    promise: Option<Promise>,
-    /// Once it was chosen.
-    shared: Option<Arc<Shared>>,
-    lit: Option<Arc<Lit>>,
-    herd: Herd,
-    /// Waits that got a span so far.
-    waits: u32,
-    /// Waiters whose link is not made yet.
-    owed: u32,
-    /// What it came to, once it has landed.
-    ended: Option<Ended>,
-    /// Steps of what may become a herd: when they began and ended.
-    steps: Vec<(TraceStep, Moment, Moment)>,
-    /// Steps beyond those that are noted.
-    unnoted: u64,
-}
-
-impl std::fmt::Debug for Inner {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Inner").field("waits", &self.waits).field("owed", &self.owed).finish_non_exhaustive()
-    }
-}
-
-impl Inner {
-    /// Whether one more wait of this flight may have a span.
-    fn claim_wait(&mut self) -> bool {
-        let Some(shared) = &self.shared else { return false };
-        let free = self.waits < shared.settings.waits;
-        self.waits += u32::from(free);
-        let count = if free { &shared.waits } else { &shared.waits_refused };
-        count.fetch_add(1, Relaxed);
-        free
-    }
-
-    /// The wait got none: nobody wants it, or a subscriber failed.
-    fn unclaim_wait(&mut self) {
-        let Some(shared) = &self.shared else { return };
-        self.waits = self.waits.saturating_sub(1);
-        shared.waits.fetch_sub(1, Relaxed);
-    }
 }
 
 impl Log {
