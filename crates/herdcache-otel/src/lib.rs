@@ -71,6 +71,6 @@ pub use labels::{Attribute, CACHE, GATE, OTHER};
 pub use observer::{NAMES, Observer, Observing, observe};
 pub use table::{Kind, Metric, Subject, metrics};
 #[cfg(feature = "traces")]
-pub use traces::{Tracing, traces};
+pub use traces::{InOrder, InOrderSpan, Tracing, traces};
 #[cfg(feature = "traces")]
 pub use tracing_opentelemetry;

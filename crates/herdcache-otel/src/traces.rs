@@ -5,6 +5,7 @@
 //! the noted times ([`herd`]). Which flights are chosen, and how many, is the cache's setting.
 
 mod herd;
+mod in_order;
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use tracing_opentelemetry::OpenTelemetryLayer;
 use tracing_subscriber::registry::LookupSpan;
 
 use herd::Herds;
+pub use in_order::{InOrder, InOrderSpan};
 
 /// The name of the scope that herds' spans are of.
 const SCOPE: &str = "herdcache";
@@ -129,15 +131,16 @@ impl<P: TracerProvider> Tracing<P> {
     /// The layer that exports spans of `tracing`, those of herdcache and the service's own, under the name `scope`.
     ///
     /// A service that has a layer of [`tracing_opentelemetry`] already needs none: that one exports them too. This one
-    /// leaves out what spans do not say themselves: threads, places in the source, busy and idle time. Once two layers
-    /// listen, each exports everything.
-    pub fn layer<S>(&self, scope: &'static str) -> OpenTelemetryLayer<S, P::Tracer>
+    /// leaves out what spans do not say themselves: threads, places in the source, busy and idle time; and its spans end no
+    /// earlier than they begin, whatever becomes of the system's clock ([`InOrder`]). Once two layers listen, each exports
+    /// everything.
+    pub fn layer<S>(&self, scope: &'static str) -> OpenTelemetryLayer<S, InOrder<P::Tracer>>
     where
         S: Subscriber + for<'span> LookupSpan<'span>,
         P::Tracer: 'static,
         <P::Tracer as Tracer>::Span: Send + Sync,
     {
-        let layer = tracing_opentelemetry::layer().with_tracer(self.provider.tracer(scope));
+        let layer = tracing_opentelemetry::layer().with_tracer(InOrder::new(self.provider.tracer(scope)));
         layer.with_location(false).with_threads(false).with_tracked_inactivity(false).with_target(false)
     }
 }

@@ -2,13 +2,16 @@
 
 mod grpc;
 mod http;
+mod raw;
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
+use parking_lot::Mutex;
 use tokio::net::TcpSocket;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::inbox::Inbox;
@@ -44,6 +47,9 @@ pub struct Collector {
     protocol: Protocol,
     address: SocketAddr,
     inbox: Arc<Inbox>,
+    runtime: Handle,
+    /// While it is frozen.
+    thaw: Mutex<Option<mpsc::Sender<()>>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -77,7 +83,7 @@ impl Collector {
             let _within = runtime.enter();
             socket.listen(1_024)?
         };
-        let into = Arc::clone(&inbox);
+        let (into, handle) = (Arc::clone(&inbox), runtime.handle().clone());
         let serve = async move {
             let serving = async {
                 match protocol {
@@ -93,7 +99,15 @@ impl Collector {
         // Whoever waits for what it should receive says that it did not come; connections end with the runtime.
         let thread =
             std::thread::Builder::new().name("collector".to_owned()).spawn(move || drop(runtime.block_on(serve)))?;
-        Ok(Self { protocol, address, inbox, stop: Some(stop), thread: Some(thread) })
+        Ok(Self {
+            protocol,
+            address,
+            inbox,
+            runtime: handle,
+            thaw: Mutex::new(None),
+            stop: Some(stop),
+            thread: Some(thread),
+        })
     }
 
     /// Where it listens.
@@ -111,8 +125,29 @@ impl Collector {
         &self.inbox
     }
 
+    /// Does nothing at all from now on, as a process that was stopped: the system goes on to accept connections and bytes
+    /// for it, until its buffers are full.
+    pub fn freeze(&self) {
+        let (thaw, thawed) = mpsc::channel::<()>();
+        let (tell, told) = mpsc::channel();
+        self.runtime.spawn(async move {
+            // Whoever asked has gone away if nobody listens.
+            let _ = tell.send(());
+            // Ends as the other half is dropped.
+            let _ = thawed.recv();
+        });
+        let _ = told.recv();
+        *self.thaw.lock() = Some(thaw);
+    }
+
+    /// Goes on where it was frozen.
+    pub fn thaw(&self) {
+        drop(self.thaw.lock().take());
+    }
+
     /// Closes the port and every connection, and waits until that has happened. What was received stays.
     pub fn stop(&mut self) {
+        self.thaw();
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             // A panic in it was printed by then.

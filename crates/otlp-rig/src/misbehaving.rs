@@ -1,12 +1,56 @@
 //! What stands where a collector should be.
 
-use std::io;
+use std::io::{self, Read};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::net::TcpSocket;
 
 use crate::collector::{Collector, Protocol};
+
+/// Resets every connection, until it is dropped.
+#[derive(Debug)]
+struct Rude {
+    address: SocketAddr,
+    over: Arc<AtomicBool>,
+    resets: Arc<AtomicUsize>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Rude {
+    fn start(listener: TcpListener, address: SocketAddr) -> io::Result<Self> {
+        let (over, resets) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (until, count) = (Arc::clone(&over), Arc::clone(&resets));
+        let accept = move || {
+            for mut stream in listener.incoming().flatten() {
+                if until.load(SeqCst) {
+                    return;
+                }
+                // What is left unread makes the system answer with a reset. A sender that says nothing is not waited for.
+                let _ = stream.set_read_timeout(Some(Duration::from_secs(1)));
+                let _ = stream.read(&mut [0; 8]);
+                count.fetch_add(1, SeqCst);
+            }
+        };
+        let thread = std::thread::Builder::new().name("rude".to_owned()).spawn(accept)?;
+        Ok(Self { address, over, resets, thread: Some(thread) })
+    }
+}
+
+impl Drop for Rude {
+    fn drop(&mut self) {
+        self.over.store(true, SeqCst);
+        // One more connection, so that it looks.
+        let _ = TcpStream::connect(self.address);
+        if let Some(thread) = self.thread.take() {
+            // A panic in it was printed by then.
+            let _ = thread.join();
+        }
+    }
+}
 
 /// An address at which OTLP gets nowhere, until this is dropped.
 #[derive(Debug)]
@@ -16,6 +60,8 @@ pub struct Misbehaving {
     held: Option<TcpSocket>,
     /// Open, and never read.
     _listener: Option<TcpListener>,
+    /// Who hangs up.
+    rude: Option<Rude>,
     /// What fills the queue of connections.
     _queue: Vec<TcpStream>,
 }
@@ -29,7 +75,7 @@ impl Misbehaving {
     pub fn absent() -> io::Result<Self> {
         let held = TcpSocket::new_v4()?;
         held.bind(SocketAddr::from(([127, 0, 0, 1], 0)))?;
-        Ok(Self { address: held.local_addr()?, held: Some(held), _listener: None, _queue: Vec::new() })
+        Ok(Self { address: held.local_addr()?, held: Some(held), _listener: None, rude: None, _queue: Vec::new() })
     }
 
     /// A collector comes, at the same address. Only of one that was [absent](Self::absent).
@@ -49,7 +95,13 @@ impl Misbehaving {
     /// When there is no free port.
     pub fn silent() -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
-        Ok(Self { address: listener.local_addr()?, held: None, _listener: Some(listener), _queue: Vec::new() })
+        Ok(Self {
+            address: listener.local_addr()?,
+            held: None,
+            _listener: Some(listener),
+            rude: None,
+            _queue: Vec::new(),
+        })
     }
 
     /// Connections are neither made nor refused, as behind a firewall: the queue of those not yet accepted is full.
@@ -68,7 +120,24 @@ impl Misbehaving {
                 return Err(io::Error::other("the queue of connections does not fill"));
             }
         }
-        Ok(Self { address, held: None, _listener: Some(listener), _queue: queue })
+        Ok(Self { address, held: None, _listener: Some(listener), rude: None, _queue: queue })
+    }
+
+    /// Connections are accepted, some bytes are read, and then they are reset, each of them.
+    ///
+    /// # Errors
+    ///
+    /// When there is no free port or no thread.
+    pub fn rude() -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
+        let rude = Rude::start(listener, address)?;
+        Ok(Self { address, held: None, _listener: None, rude: Some(rude), _queue: Vec::new() })
+    }
+
+    /// Connections that were reset.
+    pub fn resets(&self) -> usize {
+        self.rude.as_ref().map_or(0, |rude| rude.resets.load(SeqCst))
     }
 
     /// Where it is.

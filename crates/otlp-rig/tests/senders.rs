@@ -13,7 +13,7 @@ use opentelemetry_proto::tonic::collector::metrics::v1::metrics_service_client::
 use opentelemetry_proto::tonic::metrics::v1::{
     Metric, NumberDataPoint, ResourceMetrics, ScopeMetrics, Sum, metric, number_data_point,
 };
-use otlp_rig::{Collector, Kind, LIMIT, Misbehaving, Protocol};
+use otlp_rig::{Collector, Kind, LIMIT, Misbehaving, Protocol, Refusal};
 use prost::Message;
 use tonic::codec::CompressionEncoding;
 
@@ -97,6 +97,67 @@ fn a_full_inbox_says_so() {
 }
 
 #[test]
+fn one_that_is_told_to_refuse_says_why_and_takes_nothing() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let refusals =
+        [(Refusal::Exhausted, tonic::Code::ResourceExhausted, 429), (Refusal::Broken, tonic::Code::Internal, 500)];
+    for (refusal, code, status) in refusals {
+        let [grpc, http] = Protocol::ALL.map(|protocol| Collector::start(protocol).unwrap());
+        grpc.inbox().refuse(refusal);
+        http.inbox().refuse(refusal);
+        let refused = runtime.block_on(async {
+            let mut client = MetricsServiceClient::connect(format!("http://{}", grpc.address())).await.unwrap();
+            client.export(request()).await.unwrap_err()
+        });
+        let answered = post(&http, "/v1/metrics", "Content-Type: application/x-protobuf", &request().encode_to_vec());
+        assert_eq!((refused.code(), answered), (code, status));
+        for inbox in [grpc.inbox(), http.inbox()] {
+            assert_eq!((inbox.refused(), inbox.batches().len(), inbox.raw().len()), (1, 0, 1));
+        }
+    }
+}
+
+#[test]
+fn what_came_is_kept_byte_for_byte() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let [grpc, http] = Protocol::ALL.map(|protocol| Collector::start(protocol).unwrap());
+    runtime.block_on(async {
+        let mut client = MetricsServiceClient::connect(format!("http://{}", grpc.address())).await.unwrap();
+        client.export(request()).await.unwrap();
+    });
+    let body = request().encode_to_vec();
+    post(&http, "/v1/metrics", "Content-Type: application/x-protobuf\r\nX-Mark: seven", &body);
+    let ends = |collector: &Collector| {
+        let raw = collector.inbox().raw().remove(0);
+        let head = String::from_utf8_lossy(&raw[..raw.len() - body.len()]).into_owned();
+        assert!(raw.ends_with(&body), "{head}");
+        head
+    };
+    // A message over gRPC has a byte for its compression and four for its length before it.
+    assert!(ends(&grpc).ends_with(&format!("\n\0\0\0\0{}", char::from(u8::try_from(body.len()).unwrap()))));
+    assert!(ends(&http).contains("\"x-mark\": \"seven\""));
+}
+
+#[test]
+fn one_that_is_frozen_takes_what_came_once_it_thaws() {
+    let collector = Collector::start(Protocol::Http).unwrap();
+    collector.freeze();
+    let head = "Host: a\r\nConnection: close\r\nContent-Type: application/x-protobuf";
+    let body = request().encode_to_vec();
+    let mut stream = TcpStream::connect_timeout(&collector.address(), Duration::from_secs(5)).unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    stream
+        .write_all(format!("POST /v1/metrics HTTP/1.1\r\n{head}\r\nContent-Length: {}\r\n\r\n", body.len()).as_bytes())
+        .unwrap();
+    stream.write_all(&body).unwrap();
+    assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    assert_eq!(collector.inbox().batches().len(), 0);
+    collector.thaw();
+    let came = |inbox: &otlp_rig::Inbox| (inbox.batches().len() == 1).then_some(());
+    collector.inbox().wait(Duration::from_secs(20), came).expect("it goes on");
+}
+
+#[test]
 fn misbehaving_ones_refuse_stay_silent_or_cannot_be_connected_to() {
     let connect = |other: &Misbehaving| TcpStream::connect_timeout(&other.address(), Duration::from_millis(300));
     let absent = Misbehaving::absent().unwrap();
@@ -108,6 +169,12 @@ fn misbehaving_ones_refuse_stay_silent_or_cannot_be_connected_to() {
     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     let deaf = Misbehaving::deaf().unwrap();
     assert_eq!(connect(&deaf).unwrap_err().kind(), std::io::ErrorKind::TimedOut);
+    let rude = Misbehaving::rude().unwrap();
+    let mut stream = connect(&rude).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), std::io::ErrorKind::ConnectionReset);
+    assert_eq!(rude.resets(), 1);
     let collector = absent.replaced(Protocol::Http).unwrap();
     let head = "Content-Type: application/x-protobuf";
     assert_eq!(post(&collector, "/v1/metrics", head, &request().encode_to_vec()), 200);

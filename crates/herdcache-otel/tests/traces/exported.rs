@@ -26,20 +26,30 @@ pub(crate) struct Exported {
     exporter: InMemorySpanExporter,
     provider: SdkTracerProvider,
     pub(crate) tracing: Tracing<SdkTracerProvider>,
-    _subscriber: DefaultGuard,
+    subscriber: Option<DefaultGuard>,
     _turn: MutexGuard<'static, ()>,
 }
 
 impl Exported {
     pub(crate) async fn by(sampler: Sampler) -> Self {
+        let mut exported = Self::silently(sampler).await;
+        let subscriber = tracing_subscriber::registry().with(exported.tracing.layer("service"));
+        exported.subscriber = Some(tracing::subscriber::set_default(subscriber));
+        exported
+    }
+
+    /// Without a subscriber, which the test sets itself.
+    pub(crate) async fn unheard() -> Self {
+        Self::silently(Sampler::AlwaysOn).await
+    }
+
+    async fn silently(sampler: Sampler) -> Self {
         let turn = TURN.lock().await;
         let exporter = InMemorySpanExporter::default();
         let builder = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).with_sampler(sampler);
         let provider = builder.build();
         let tracing = traces(&provider).unwrap();
-        let subscriber = tracing_subscriber::registry().with(tracing.layer("service"));
-        let guard = tracing::subscriber::set_default(subscriber);
-        Self { exporter, provider, tracing, _subscriber: guard, _turn: turn }
+        Self { exporter, provider, tracing, subscriber: None, _turn: turn }
     }
 
     pub(crate) async fn all() -> Self {
@@ -50,16 +60,26 @@ impl Exported {
         &self.provider
     }
 
+    /// Everything that was exported so far.
+    pub(crate) fn spans(&self) -> Vec<SpanData> {
+        self.exporter.get_finished_spans().unwrap()
+    }
+
+    /// Forgets what was exported.
+    pub(crate) fn forget(&self) {
+        self.exporter.reset();
+    }
+
     /// What was exported under this name, by when it began.
     pub(crate) fn named(&self, name: &str) -> Vec<SpanData> {
-        let mut spans = self.exporter.get_finished_spans().unwrap();
+        let mut spans = self.spans();
         spans.retain(|span| span.name == name);
         spans.sort_by_key(|span| span.start_time);
         spans
     }
 
     pub(crate) fn text(&self) -> String {
-        format!("{:?}", self.exporter.get_finished_spans().unwrap())
+        format!("{:?}", self.spans())
     }
 }
 

@@ -48,8 +48,14 @@ impl Seen {
         }
     }
 
-    pub(crate) fn are_all_closed(&self) -> bool {
-        self.new.load(SeqCst) == self.closed.load(SeqCst)
+    /// What ended outside of a task of ours is closed by one of the runtime's.
+    pub(crate) async fn until_all_closed(&self) {
+        let closed = async {
+            while self.new.load(SeqCst) != self.closed.load(SeqCst) {
+                tokio::time::sleep(ms(1)).await;
+            }
+        };
+        assert!(tokio::time::timeout(ms(10_000), closed).await.is_ok(), "spans that never closed");
     }
 
     pub(crate) fn assert_all_closed(&self) {

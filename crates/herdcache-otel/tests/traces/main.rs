@@ -6,7 +6,9 @@
 mod exported;
 mod flights;
 mod herds;
+mod keys;
 mod layers;
 mod page;
+mod reloaded;
 mod sampled;
 mod scoped;

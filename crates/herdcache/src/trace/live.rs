@@ -5,6 +5,7 @@ mod carried;
 mod choice;
 mod held;
 mod herd;
+mod inner;
 mod lines;
 mod lit;
 mod log;

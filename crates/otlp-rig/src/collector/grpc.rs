@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use axum::middleware::from_fn_with_state;
 use opentelemetry_proto::tonic::collector::metrics::v1::metrics_service_server::{
     MetricsService, MetricsServiceServer,
 };
@@ -11,30 +12,35 @@ use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{Tra
 use opentelemetry_proto::tonic::collector::trace::v1::{ExportTraceServiceRequest, ExportTraceServiceResponse};
 use tokio::net::TcpListener;
 use tonic::codec::CompressionEncoding;
+use tonic::service::Routes;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
 
-use super::LARGEST;
-use crate::inbox::{Full, Inbox};
+use super::{LARGEST, raw};
+use crate::inbox::{Inbox, Refusal};
 
 pub(super) async fn serve(listener: TcpListener, inbox: Arc<Inbox>) -> io::Result<()> {
     let metrics = MetricsServiceServer::new(Into(Arc::clone(&inbox)));
-    let traces = TraceServiceServer::new(Into(inbox));
-    let served = Server::builder()
-        .add_service(metrics.accept_compressed(CompressionEncoding::Gzip).max_decoding_message_size(LARGEST))
-        .add_service(traces.accept_compressed(CompressionEncoding::Gzip).max_decoding_message_size(LARGEST))
-        .serve_with_incoming(TcpIncoming::from(listener))
-        .await;
+    let traces = TraceServiceServer::new(Into(Arc::clone(&inbox)));
+    let services = Routes::new(metrics.accept_compressed(CompressionEncoding::Gzip).max_decoding_message_size(LARGEST))
+        .add_service(traces.accept_compressed(CompressionEncoding::Gzip).max_decoding_message_size(LARGEST));
+    let kept = services.into_axum_router().layer(from_fn_with_state(inbox, raw::keep));
+    let served =
+        Server::builder().add_routes(Routes::from(kept)).serve_with_incoming(TcpIncoming::from(listener)).await;
     served.map_err(io::Error::other)
 }
 
 /// Puts what comes into an inbox.
 struct Into(Arc<Inbox>);
 
-/// One that an SDK tries again.
-fn full(_: Full) -> Status {
-    Status::unavailable("the inbox is full")
+fn status(refusal: Refusal) -> Status {
+    match refusal {
+        // One that an SDK tries again.
+        Refusal::Full => Status::unavailable("the inbox is full"),
+        Refusal::Exhausted => Status::resource_exhausted("too much to do"),
+        Refusal::Broken => Status::internal("broken"),
+    }
 }
 
 #[tonic::async_trait]
@@ -43,7 +49,7 @@ impl MetricsService for Into {
         &self,
         request: Request<ExportMetricsServiceRequest>,
     ) -> Result<Response<ExportMetricsServiceResponse>, Status> {
-        self.0.put_metrics(request.into_inner()).map_err(full)?;
+        self.0.put_metrics(request.into_inner()).map_err(status)?;
         Ok(Response::new(ExportMetricsServiceResponse::default()))
     }
 }
@@ -54,7 +60,7 @@ impl TraceService for Into {
         &self,
         request: Request<ExportTraceServiceRequest>,
     ) -> Result<Response<ExportTraceServiceResponse>, Status> {
-        self.0.put_spans(request.into_inner()).map_err(full)?;
+        self.0.put_spans(request.into_inner()).map_err(status)?;
         Ok(Response::new(ExportTraceServiceResponse::default()))
     }
 }

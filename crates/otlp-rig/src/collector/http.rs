@@ -7,14 +7,15 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use flate2::read::GzDecoder;
 use prost::Message;
 use tokio::net::TcpListener;
 
-use super::LARGEST;
-use crate::inbox::{Full, Inbox};
+use super::{LARGEST, raw};
+use crate::inbox::{Inbox, Refusal};
 
 const PROTOBUF: &str = "application/x-protobuf";
 
@@ -22,6 +23,7 @@ pub(super) async fn serve(listener: TcpListener, inbox: Arc<Inbox>) -> io::Resul
     let router = Router::new()
         .route("/v1/metrics", post(metrics))
         .route("/v1/traces", post(traces))
+        .layer(from_fn_with_state(Arc::clone(&inbox), raw::keep))
         .layer(DefaultBodyLimit::max(LARGEST))
         .with_state(inbox);
     axum::serve(listener, router).await
@@ -35,12 +37,14 @@ async fn traces(State(inbox): State<Arc<Inbox>>, head: HeaderMap, body: Bytes) -
     answer(decoded(&head, &body).map(|request| inbox.put_spans(request)))
 }
 
-fn answer(put: Result<Result<(), Full>, StatusCode>) -> Response {
+fn answer(put: Result<Result<(), Refusal>, StatusCode>) -> Response {
     match put {
         // An empty message of protobuf: all was taken.
         Ok(Ok(())) => ([(header::CONTENT_TYPE, PROTOBUF)], Bytes::new()).into_response(),
         // One that an SDK tries again.
-        Ok(Err(Full)) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        Ok(Err(Refusal::Full)) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        Ok(Err(Refusal::Exhausted)) => StatusCode::TOO_MANY_REQUESTS.into_response(),
+        Ok(Err(Refusal::Broken)) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
         Err(status) => status.into_response(),
     }
 }

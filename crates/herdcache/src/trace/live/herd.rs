@@ -148,7 +148,12 @@ pub(super) fn wants_wait() -> bool {
     tracer.is_none_or(|tracer| contained(move || tracer.wants_wait()) != Some(false))
 }
 
-pub(super) fn begin(opened: &Opened<'_>, ended: &Ended, steps: &[StepTimes]) -> Option<Arc<dyn HerdSpan>> {
+pub(super) fn begin(
+    opened: &Opened<'_>,
+    ended: &Ended,
+    steps: &[StepTimes],
+    landed: Landed,
+) -> Option<Arc<dyn HerdSpan>> {
     let tracer = TRACER.read().as_ref().and_then(Weak::upgrade);
     let Some(tracer) = tracer else {
         // Gone. Under the lock, since another may be set right now.
@@ -164,7 +169,7 @@ pub(super) fn begin(opened: &Opened<'_>, ended: &Ended, steps: &[StepTimes]) -> 
         cause: opened.cause,
         end: ended.end,
         waiters: ended.waiters,
-        began: ago(ended.took),
+        began: before(landed.wall, ended.took),
         took: ended.took,
         tier: ended.tier,
         age: ended.age,
@@ -176,21 +181,34 @@ pub(super) fn begin(opened: &Opened<'_>, ended: &Ended, steps: &[StepTimes]) -> 
     contained(move || tracer.begin(&flight)).flatten()
 }
 
-impl StepTimes {
-    /// Of moments on our clock, of which `now` is this one.
-    pub(super) fn new(step: TraceStep, began: Moment, over: Moment, now: Moment) -> Self {
+/// One moment on both clocks: that of the landing, from which everything of a herd is counted back.
+///
+/// The wall clock is looked at once, so that steps lie within their flight also where it is set meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Landed {
+    at: Moment,
+    wall: SystemTime,
+}
+
+impl Landed {
+    /// It lands at this moment, which has only just passed.
+    pub(super) fn at(at: Moment) -> Self {
+        Self { at, wall: clock::wall() }
+    }
+
+    pub(super) fn step(self, step: TraceStep, began: Moment, over: Moment) -> StepTimes {
         let took = Duration::from_nanos(over.saturating_sub(began));
-        Self { step, began: ago(Duration::from_nanos(now.saturating_sub(began))), took }
+        StepTimes { step, began: before(self.wall, Duration::from_nanos(self.at.saturating_sub(began))), took }
     }
 }
 
 impl HerdWait {
     pub(super) fn new(role: FlightRole, took: Duration) -> Self {
-        Self { role, began: ago(took), took }
+        Self { role, began: before(clock::wall(), took), took }
     }
 }
 
-/// The wall time so long ago.
-fn ago(span: Duration) -> SystemTime {
-    clock::wall().checked_sub(span).unwrap_or(SystemTime::UNIX_EPOCH)
+/// So long before a wall time, whatever that says.
+fn before(wall: SystemTime, span: Duration) -> SystemTime {
+    wall.checked_sub(span).unwrap_or(SystemTime::UNIX_EPOCH)
 }

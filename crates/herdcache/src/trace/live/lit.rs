@@ -167,11 +167,16 @@ impl Quiet {
     /// The span that `make` makes; `None` if it panics, or nobody wants it.
     pub(super) fn of(make: impl FnOnce() -> Span) -> Option<Self> {
         let span = Self(contained(make)?);
-        (!span.0.is_disabled()).then_some(span)
+        span.is_told().then_some(span)
     }
 
     pub(super) fn none() -> Self {
         Self(Span::none())
+    }
+
+    /// Whether it is one that somebody wants.
+    pub(super) fn is_told(&self) -> bool {
+        !self.0.is_disabled()
     }
 
     /// Links it to a flight's span, if one subscriber knows both. It is not current here.

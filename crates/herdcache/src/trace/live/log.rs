@@ -12,7 +12,8 @@ use herdfeed::FlightRole;
 use super::carried;
 use super::choice::SampledBy;
 use super::held::{Current, Kept, Stepping, Told};
-use super::herd::{self, HerdWait, StepTimes};
+use super::herd::{self, HerdWait, Landed, StepTimes};
+use super::inner::Inner;
 use super::lit::{self, Lit};
 use super::promise::{Herd, Promise};
 use super::tracer::Shared;
@@ -52,43 +53,6 @@ pub(crate) struct Log {
     /// When the origin call began and ended; 0 before.
     origin: [AtomicU64; 2],
     inner: Mutex<Option<Box<Inner>>>,
-}
-
-#[derive(Default)]
-struct Inner {
-    promise: Option<Promise>,
-    /// Once it was chosen.
-    shared: Option<Arc<Shared>>,
-    lit: Option<Arc<Lit>>,
-    herd: Herd,
-    /// Waits that got a span so far.
-    waits: u32,
-    /// Waiters whose link is not made yet.
-    owed: u32,
-    /// What it came to, once it has landed.
-    ended: Option<Ended>,
-    /// Steps of what may become a herd: when they began and ended.
-    steps: Vec<(TraceStep, Moment, Moment)>,
-    /// Steps beyond those that are noted.
-    unnoted: u64,
-}
-
-impl std::fmt::Debug for Inner {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Inner").field("waits", &self.waits).field("owed", &self.owed).finish_non_exhaustive()
-    }
-}
-
-impl Inner {
-    /// Whether one more wait of this flight may have a span.
-    fn claim_wait(&mut self) -> bool {
-        let Some(shared) = &self.shared else { return false };
-        let free = self.waits < shared.settings.waits;
-        self.waits += u32::from(free);
-        let count = if free { &shared.waits } else { &shared.waits_refused };
-        count.fetch_add(1, Relaxed);
-        free
-    }
 }
 
 impl Log {
@@ -306,7 +270,14 @@ impl Log {
             }
             inner.lit.clone()
         };
-        Waiting::told(role, lit.as_deref())
+        let waiting = Waiting::told(role, lit.as_deref());
+        if !waiting.has_span() {
+            // A filter may have changed since the flight was chosen.
+            if let Some(inner) = self.inner.lock().as_mut() {
+                inner.unclaim_wait();
+            }
+        }
+        waiting
     }
 
     /// A waiter that came early goes: his link is made now, if the span has come.
@@ -329,9 +300,9 @@ impl Log {
         if began > 0 {
             steps.push((TraceStep::Origin, began, if over > 0 { over } else { now }));
         }
-        let steps: Vec<StepTimes> =
-            steps.iter().map(|(step, from, to)| StepTimes::new(*step, *from, *to, now)).collect();
-        let Some(span) = herd::begin(opened, ended, &steps) else { return };
+        let landed = Landed::at(now);
+        let steps: Vec<StepTimes> = steps.iter().map(|(step, from, to)| landed.step(*step, *from, *to)).collect();
+        let Some(span) = herd::begin(opened, ended, &steps, landed) else { return };
         promise.shared.flights.fetch_add(1, Relaxed);
         promise.shared.steps_refused.fetch_add(unnoted, Relaxed);
         promise.shared.open.fetch_add(1, Relaxed);

@@ -32,6 +32,10 @@ impl Waiting {
         self.0.is_some()
     }
 
+    pub(super) fn has_span(&self) -> bool {
+        self.0.as_ref().is_some_and(|wait| wait.span.is_told())
+    }
+
     /// Begins now, as a child of what is current here.
     pub(super) fn told(role: FlightRole, lit: Option<&Lit>) -> Self {
         let make = || {
