@@ -172,7 +172,7 @@ fn said(what: &impl Balanced) -> Vec<String> {
 #[test]
 fn l1_l6_each_line_of_the_check_can_fail() {
     type Break = fn(&mut CacheSnapshot);
-    let table: [(Break, &str); 30] = [
+    let table: [(Break, &str); 36] = [
         (|s| s.begun = 3, "L1: outcomes of the requests begun: 0 where 3 must be (3 too few)"),
         (
             |s| s.flight_starts[FlightTrigger::Warmup] = 1,
@@ -192,7 +192,7 @@ fn l1_l6_each_line_of_the_check_can_fail() {
         (|s| s.flight.count = 1, "L1: durations (flight) of the flight ends: 1 where 0 must be (1 too many)"),
         (|s| s.origin_calls = 1, "L1: origin_results of origin_calls: 0 where 1 must be (1 too few)"),
         (
-            |s| s.participants[FlightRole::Leader] = 1,
+            |s| (s.participants[FlightRole::Leader], s.wait.count) = (1, 1),
             "L1: leaders of the flights that requests opened: 1 where 0 must be (1 too many)",
         ),
         (
@@ -206,6 +206,27 @@ fn l1_l6_each_line_of_the_check_can_fail() {
         (
             |s| (s.begun, s.outcomes[Outcome::Rejected], s.refresh_rejections[RejectReason::QueueFull]) = (1, 1, 1),
             "L1: requests rejected without a reason (rejections): 1 where 0 must be (1 too many)",
+        ),
+        (
+            |s| s.refreshes[RefreshResult::Stored] = 1,
+            "L1: ends (refreshes) of no flight that refreshed: 1 where 0 must be (1 too many)",
+        ),
+        (
+            |s| s.wait.count = 1,
+            "L1: waits that ended (wait) of those that began (participants): 1 where 0 must be (1 too many)",
+        ),
+        (
+            |s| (s.flight_starts[FlightTrigger::Warmup], s.flights[FlightEnd::Discarded], s.flight.count) = (1, 1, 1),
+            "L1: flights discarded without a reason (discards): 1 where 0 must be (1 too many)",
+        ),
+        (|s| s.entries = 1, "L7: values (entries without negatives) beyond capacity: 1 where 0 must be (1 too many)"),
+        (
+            |s| (s.entries, s.negatives) = (1, 1),
+            "L7: absences (negatives) beyond negative_capacity: 1 where 0 must be (1 too many)",
+        ),
+        (
+            |s| (s.negatives, s.negative_capacity) = (1, 1),
+            "L7: absences (negatives) that are no entries: 1 where 0 must be (1 too many)",
         ),
         (|s| s.warmup.total = 1, "L1: keys of warm-ups that are done with: 0 where 1 must be (1 too few)"),
         (|s| s.active = 1, "L6: requests in progress (active): 1 where 0 must be (1 too many)"),
