@@ -17,6 +17,8 @@ thread_local! {
     /// Open vigils, and whether anything was kept: two plain cells, since every hit passes here.
     static OPEN: Cell<u32> = const { Cell::new(0) };
     static ANY: Cell<bool> = const { Cell::new(false) };
+    /// Whether this thread is dropping what was kept.
+    static RELEASING: Cell<bool> = const { Cell::new(false) };
     static BURIED: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -51,13 +53,41 @@ impl Drop for Vigil {
 }
 
 /// Drops what was kept. Taken out first: a value's Drop may open the next vigil.
+///
+/// What dies in such a Drop is dropped after it and not within: values that each remove the next would else go as deep as
+/// there are of them.
 #[cold]
 fn release() {
-    ANY.with(|any| any.set(false));
-    let buried = BURIED.with(RefCell::take);
-    for value in buried {
-        // Whoever happens to hold the vigil has nothing to do with a value whose Drop panics.
-        let _ = contained(|| drop(value));
+    if RELEASING.with(|releasing| releasing.replace(true)) {
+        return;
+    }
+    while ANY.with(|any| any.replace(false)) {
+        for value in BURIED.with(RefCell::take) {
+            // Whoever happens to hold the vigil has nothing to do with a value whose Drop panics.
+            let _ = contained(|| drop(value));
+        }
+    }
+    RELEASING.with(|releasing| releasing.set(false));
+}
+
+/// A vigil for what dies with whatever has these two: [`Opens`] as its first field, [`Closes`] as its last, since fields are
+/// dropped in their order.
+#[derive(Debug)]
+pub(crate) struct Opens;
+
+/// See [`Opens`].
+#[derive(Debug)]
+pub(crate) struct Closes;
+
+impl Drop for Opens {
+    fn drop(&mut self) {
+        std::mem::forget(Vigil::open());
+    }
+}
+
+impl Drop for Closes {
+    fn drop(&mut self) {
+        drop(Vigil { local: PhantomData });
     }
 }
 
@@ -106,5 +136,28 @@ mod tests {
         assert_eq!(receiver.try_recv(), Ok("dropped"));
         keep(3);
         assert!(!ANY.with(Cell::get), "without a vigil nothing is kept");
+    }
+
+    /// A value that removes another as it is dropped.
+    struct Link(Option<Arc<Link>>);
+    impl Drop for Link {
+        fn drop(&mut self) {
+            let _vigil = Vigil::open();
+            if let Some(next) = self.0.take() {
+                bury(&next);
+            }
+        }
+    }
+
+    /// W1: values that each remove the next are dropped one after another: the stack is no bound for how many there are.
+    #[test]
+    fn w1_a_long_chain_of_values_fits_the_stack() {
+        let mut first = Arc::new(Link(None));
+        let last = Arc::downgrade(&first);
+        for _ in 0..200_000 {
+            first = Arc::new(Link(Some(first)));
+        }
+        drop(first);
+        assert!(last.upgrade().is_none(), "all have been dropped");
     }
 }

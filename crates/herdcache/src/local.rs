@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use crate::config::Settings;
 use crate::entry::Stored;
+use crate::graveyard::{Closes, Opens};
 use crate::kept::Kept;
 use crate::store::choice::LocalStore;
 use crate::store::{Leavings, Plan, Store};
@@ -19,11 +20,14 @@ use crate::sync::RandomState;
 
 /// What one cache holds.
 pub(crate) struct Local<K: 'static, S> {
+    // S2: who lets go of a cache has nothing to do with values whose Drop panics.
+    _opens: Opens,
     values: S,
     negatives: OnceLock<S>,
     room: Room,
     hasher: RandomState,
     leavings: Arc<Leavings<K>>,
+    _closes: Closes,
 }
 
 /// How much each store may hold, in entries.
@@ -58,7 +62,7 @@ impl<K: Hash + Eq + 'static, S> Local<K, S> {
         S: Store<K, V>,
     {
         let values = S::new(room.plan(room.values), hasher.clone(), Arc::clone(&leavings));
-        Self { values, negatives: OnceLock::new(), room, hasher, leavings }
+        Self { _opens: Opens, values, negatives: OnceLock::new(), room, hasher, leavings, _closes: Closes }
     }
 
     /// The key's state, if any.

@@ -114,6 +114,11 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
             return Written::Discarded(DiscardReason::Invalidated);
         }
         shard.cooling.end(flight.hash, &flight.key);
+        if flight.has_ended() {
+            // W2: whether its tags were invalidated is asked here for the last time. Who joined between this and its leaving
+            // the table would get what an invalidation in between forgot, where nothing of it is in the store to be found.
+            shard.set_aside(flight);
+        }
         if overtaken {
             return Written::Discarded(DiscardReason::Invalidated);
         }

@@ -45,24 +45,32 @@ struct Collect;
 
 /// What one call pushed out: nothing or one entry as a rule, which need no allocation.
 struct Gone<K: 'static, V: Send + Sync + 'static> {
-    first: Option<(Row<K>, Stored<V>)>,
-    more: Vec<(Row<K>, Stored<V>)>,
+    first: Option<(Row<K>, Stored<V>, Leaving)>,
+    more: Vec<(Row<K>, Stored<V>, Leaving)>,
+    /// Whether what is told next makes room.
+    room: bool,
 }
 
 impl<K, V: Send + Sync + 'static> Default for Gone<K, V> {
     fn default() -> Self {
-        Self { first: None, more: Vec::new() }
+        Self { first: None, more: Vec::new(), room: false }
     }
 }
 
 impl<K: 'static, V: Send + Sync + 'static> Lifecycle<Row<K>, Stored<V>> for Collect {
     type RequestState = Gone<K, V>;
 
-    // Called for what is replaced too, whatever its documentation says.
+    // Called for what makes room, just before it is told, and for nothing that is replaced.
+    fn before_evict(&self, gone: &mut Gone<K, V>, _row: &Row<K>, _stored: &mut Stored<V>) {
+        gone.room = true;
+    }
+
+    // Called for what is replaced too, whatever its documentation says. Not told apart by the hash: keys may have it in common.
     fn on_evict(&self, gone: &mut Gone<K, V>, row: Row<K>, stored: Stored<V>) {
+        let leaving = if std::mem::take(&mut gone.room) { Leaving::Room } else { Leaving::Overwritten };
         match gone.first {
-            None => gone.first = Some((row, stored)),
-            Some(_) => gone.more.push((row, stored)),
+            None => gone.first = Some((row, stored, leaving)),
+            Some(_) => gone.more.push((row, stored, leaving)),
         }
     }
 }
@@ -112,10 +120,7 @@ where
         let hash = self.hasher.hash_one(&key);
         let mut gone = Gone::default();
         self.entries.insert_with_lifecycle(Row { hash, key: Kept::new(key) }, stored, &mut gone);
-        for (row, stored) in gone.first.into_iter().chain(gone.more) {
-            // An entry of one unit fits always, so that what has the new one's hash is what it replaced. That another key
-            // with all 64 bits in common is taken for it costs a wrong cause once.
-            let leaving = if row.hash == hash { Leaving::Overwritten } else { Leaving::Room };
+        for (row, stored, leaving) in gone.first.into_iter().chain(gone.more) {
             self.left(&row, &stored, leaving);
         }
     }

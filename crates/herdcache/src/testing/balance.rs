@@ -6,7 +6,9 @@
 
 use std::fmt;
 
-use herdfeed::{CacheSnapshot, FlightRole, FlightTrigger, GateSnapshot, OriginResult, Outcome, Snapshot};
+use herdfeed::{
+    CacheSnapshot, FlightEnd, FlightRole, FlightTrigger, GateSnapshot, OriginResult, Outcome, RefreshResult, Snapshot,
+};
 
 use crate::cache::{Cache, ReadThrough};
 use crate::gate::Gate;
@@ -19,7 +21,8 @@ use crate::key::Key;
 pub struct Imbalance {
     /// The cache or gate, with its name.
     pub subject: String,
-    /// The law: `L1` (every request, flight and call is told once) or `L6` (nothing is left behind); or the run-time checks.
+    /// The law: `L1` (every request, flight and call is told once) or `L6` (nothing is left behind) or `L7` (the store keeps its bounds); or
+    /// the run-time checks.
     pub law: &'static str,
     /// What is compared, with the fields' names.
     pub what: &'static str,
@@ -53,8 +56,9 @@ pub trait Balanced {
 ///
 /// | law | at rest |
 /// |---|---|
-/// | L1 | outcomes add up to the requests begun, flight ends to flight starts and their durations, refreshes to the flights that refreshed, results to origin calls and their durations, classes to errors; each flight that a request opened has one leader; each answer past freshness has one reason and one age |
+/// | L1 | outcomes add up to the requests begun, flight ends to flight starts and their durations, refreshes to the flights that refreshed, results to origin calls and their durations, classes to errors, waits to those who took part; each flight that a request opened has one leader, each discarded one a reason; each answer past freshness has one reason and one age |
 /// | L6 | nothing is active, waits, is queued or is abandoned, invalidations on their way to a shared tier included; no permit is out and no lease held, no flight follows another process's; no warm-up runs |
+/// | L7 | the store has no more values than `capacity`, nor more absences than `negative_capacity` |
 /// | – | the run-time checks of L3, L4 and L5 found nothing |
 ///
 /// ```should_panic
@@ -109,12 +113,19 @@ impl Balanced for CacheSnapshot {
         // Those that were skipped opened no flight, as a rule, and are told as well.
         let told = self.refreshes.total().min(refreshing);
         book.same("L1", "ends (refreshes) of the flights that refreshed", told, refreshing);
+        let skipped = self.refreshes[RefreshResult::SkippedNoPermit] + self.refreshes[RefreshResult::SkippedCooling];
+        let more = self.refreshes.total().saturating_sub(skipped).saturating_sub(refreshing);
+        book.same("L1", "ends (refreshes) of no flight that refreshed", more, 0);
         book.same("L1", "durations (flight) of the flight ends", self.flight.count, self.flights.total());
         let results = self.origin_results.total();
         book.same("L1", "durations (origin_call) of the origin_results", self.origin_call.count, results);
         let opened = self.flight_starts[FlightTrigger::Miss] + self.flight_starts[FlightTrigger::Batch];
         let leaders = self.participants[FlightRole::Leader];
         book.same("L1", "leaders of the flights that requests opened", leaders, opened);
+        let waited = self.participants.total();
+        book.same("L1", "waits that ended (wait) of those that began (participants)", self.wait.count, waited);
+        let unexplained = self.flights[FlightEnd::Discarded].saturating_sub(self.discards.total());
+        book.same("L1", "flights discarded without a reason (discards)", unexplained, 0);
         let old = self.outcomes[Outcome::Stale] + self.outcomes[Outcome::Reserve];
         book.same("L1", "reasons (stale_serves) of the answers past freshness", self.stale_serves.total(), old);
         book.same("L1", "ages (stale_age) of the answers past freshness", self.stale_age.count, old);
@@ -143,6 +154,14 @@ impl Balanced for CacheSnapshot {
                 ("keys that warm-ups load at once (warmup.width)", warm.width),
             ],
         );
+        let values = self.entries.saturating_sub(self.negatives);
+        for (what, found, most) in [
+            ("values (entries without negatives) beyond capacity", values, self.capacity),
+            ("absences (negatives) beyond negative_capacity", self.negatives, self.negative_capacity),
+            ("absences (negatives) that are no entries", self.negatives, self.entries),
+        ] {
+            book.same("L7", what, found.max(most), most);
+        }
         if let Some(shared) = &self.shared {
             book.none("L6", [("invalidations on their way to the tier (shared.queued)", shared.queued)]);
         }

@@ -170,3 +170,22 @@ async fn l1_an_entry_that_leaves_is_counted_without_its_keys_hash() {
     FUSE.set(1);
     assert!(catch_unwind(AssertUnwindSafe(|| drop(pages.peek(&Page(1))))).is_err());
 }
+
+/// W1, S2: who lets go of a cache, full as it is, has nothing to do with values whose drop panics.
+#[tokio::test(start_paused = true)]
+async fn w1_a_cache_full_of_values_that_panic_can_be_dropped() {
+    let _alone = crate::alone().await;
+    for store in LocalStore::ALL {
+        PANICKED.set(0);
+        let builder = Cache::<u64, Rude, Oops>::builder("dropped", Ttl::fresh_for(ms(60_000)), &Gate::new(8));
+        let cache = builder.capacity(1_000).store(*store).build().unwrap();
+        (0..100).for_each(|key| _ = cache.insert(key, Rude(true)));
+        assert_eq!(cache.snapshot().entries, 100, "{store}");
+        // More than one of them: a second panic amid the first would end the process.
+        drop(cache);
+        // What is freed by and by is freed by whoever comes: here by another cache.
+        let other = pages("comes-by");
+        free(&other, || PANICKED.get() == 100);
+        assert_eq!(PANICKED.get(), 100, "{store}");
+    }
+}

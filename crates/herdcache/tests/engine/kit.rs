@@ -168,10 +168,12 @@ fn said(what: &impl Balanced) -> Vec<String> {
     what.imbalances().iter().map(ToString::to_string).collect()
 }
 
+/// Makes one figure wrong.
+type Break = fn(&mut CacheSnapshot);
+
 /// L1, L6: a cache at rest with one figure wrong is told as exactly that.
 #[test]
 fn l1_l6_each_line_of_the_check_can_fail() {
-    type Break = fn(&mut CacheSnapshot);
     let table: [(Break, &str); 30] = [
         (|s| s.begun = 3, "L1: outcomes of the requests begun: 0 where 3 must be (3 too few)"),
         (
@@ -192,7 +194,7 @@ fn l1_l6_each_line_of_the_check_can_fail() {
         (|s| s.flight.count = 1, "L1: durations (flight) of the flight ends: 1 where 0 must be (1 too many)"),
         (|s| s.origin_calls = 1, "L1: origin_results of origin_calls: 0 where 1 must be (1 too few)"),
         (
-            |s| s.participants[FlightRole::Leader] = 1,
+            |s| (s.participants[FlightRole::Leader], s.wait.count) = (1, 1),
             "L1: leaders of the flights that requests opened: 1 where 0 must be (1 too many)",
         ),
         (
@@ -250,10 +252,46 @@ fn l1_l6_each_line_of_the_check_can_fail() {
         (|s| s.law_violations = 1, "run-time checks: violations (law_violations): 1 where 0 must be (1 too many)"),
     ];
     for (wrong, line) in table {
-        let mut snapshot = CacheSnapshot { name: "a".into(), ..CacheSnapshot::default() };
-        assert!(snapshot.imbalances().is_empty());
-        wrong(&mut snapshot);
-        assert_eq!(said(&snapshot), [format!("cache \"a\": {line}")]);
+        assert_said(wrong, line);
+    }
+}
+
+/// A snapshot at rest that this breaks has just this line.
+fn assert_said(wrong: Break, line: &str) {
+    let mut snapshot = CacheSnapshot { name: "a".into(), ..CacheSnapshot::default() };
+    assert!(snapshot.imbalances().is_empty());
+    wrong(&mut snapshot);
+    assert_eq!(said(&snapshot), [format!("cache \"a\": {line}")]);
+}
+
+/// L1, L7: the same of waits, ends and bounds.
+#[test]
+fn l1_l7_each_line_of_waits_ends_and_bounds_can_fail() {
+    let table: [(Break, &str); 6] = [
+        (
+            |s| s.refreshes[RefreshResult::Stored] = 1,
+            "L1: ends (refreshes) of no flight that refreshed: 1 where 0 must be (1 too many)",
+        ),
+        (
+            |s| s.wait.count = 1,
+            "L1: waits that ended (wait) of those that began (participants): 1 where 0 must be (1 too many)",
+        ),
+        (
+            |s| (s.flight_starts[FlightTrigger::Warmup], s.flights[FlightEnd::Discarded], s.flight.count) = (1, 1, 1),
+            "L1: flights discarded without a reason (discards): 1 where 0 must be (1 too many)",
+        ),
+        (|s| s.entries = 1, "L7: values (entries without negatives) beyond capacity: 1 where 0 must be (1 too many)"),
+        (
+            |s| (s.entries, s.negatives) = (1, 1),
+            "L7: absences (negatives) beyond negative_capacity: 1 where 0 must be (1 too many)",
+        ),
+        (
+            |s| (s.negatives, s.negative_capacity) = (1, 1),
+            "L7: absences (negatives) that are no entries: 1 where 0 must be (1 too many)",
+        ),
+    ];
+    for (wrong, line) in table {
+        assert_said(wrong, line);
     }
 }
 

@@ -43,3 +43,4 @@ mod tiers;
 mod tuning;
 mod unwatched;
 mod warming;
+mod written;

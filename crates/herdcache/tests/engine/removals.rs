@@ -1,9 +1,10 @@
 //! Why entries leave, and what the next miss says of it.
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use herdcache::herdfeed::{MissCause, RemovalCause};
-use herdcache::{Cache, Gate, Loaded, Ttl};
+use herdcache::{Cache, Gate, Loaded, LocalStore, Ttl};
 
 use crate::support::{Calls, DbError, Rows, assert_quiet, ms, rows, value};
 
@@ -111,4 +112,37 @@ async fn expiring_by_hand_counts_as_expiry() {
     load(&cache, &calls, 0).await;
     let snapshot = cache.snapshot();
     assert_eq!((snapshot.misses[MissCause::Expired], snapshot.removals[RemovalCause::Expired]), (2, 1));
+}
+
+/// A key that is hashed by its tenant only, as it may be.
+#[derive(Clone, PartialEq, Eq, serde::Serialize)]
+struct Page {
+    tenant: u64,
+    number: u64,
+}
+
+impl Hash for Page {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        self.tenant.hash(hasher);
+    }
+}
+
+/// L1: what makes room for another key is evicted, what makes room for its own is replaced, also where the hash is the same.
+#[tokio::test(start_paused = true)]
+async fn l1_keys_of_one_hash_leave_under_their_own_causes() {
+    for store in LocalStore::ALL {
+        let ttl = Ttl::fresh_for(ms(60_000));
+        let builder = Cache::<Page, u64, DbError>::builder("one-hash", ttl, &Gate::new(8)).capacity(100);
+        let cache = builder.store(*store).build().unwrap();
+        (0..1_000).for_each(|number| _ = cache.insert(Page { tenant: 1, number }, number));
+        let snapshot = cache.snapshot();
+        let causes = |removals: &herdcache::herdfeed::Tally<RemovalCause>| {
+            [RemovalCause::Evicted, RemovalCause::Replaced].map(|cause| removals[cause])
+        };
+        assert_eq!((snapshot.entries, causes(&snapshot.removals)), (100, [900, 0]), "{store}");
+        let kept = (0..1_000).find(|number| cache.peek(&Page { tenant: 1, number: *number }).is_some()).unwrap();
+        cache.insert(Page { tenant: 1, number: kept }, 7);
+        assert_eq!(causes(&cache.snapshot().removals), [900, 1], "{store}");
+        assert_quiet(&cache.snapshot());
+    }
 }
