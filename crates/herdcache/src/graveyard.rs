@@ -13,10 +13,15 @@ use std::sync::Arc;
 use crate::contained::contained;
 use crate::sync::thread_local;
 
+/// How many are kept while a cache is dropped: its last million values need not be there at once.
+const MOST: usize = 1_024;
+
 thread_local! {
     /// Open vigils, and whether anything was kept: two plain cells, since every hit passes here.
     static OPEN: Cell<u32> = const { Cell::new(0) };
     static ANY: Cell<bool> = const { Cell::new(false) };
+    /// Of the open vigils, those under which no lock of ours is held: a cache is being dropped.
+    static UNLOCKED: Cell<u32> = const { Cell::new(0) };
     /// Whether this thread is dropping what was kept.
     static RELEASING: Cell<bool> = const { Cell::new(false) };
     static BURIED: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
@@ -70,8 +75,8 @@ fn release() {
     RELEASING.with(|releasing| releasing.set(false));
 }
 
-/// A vigil for what dies with whatever has these two: [`Opens`] as its first field, [`Closes`] as its last, since fields are
-/// dropped in their order.
+/// A vigil for what dies with whatever has these two, at whose end no lock of ours is held: [`Opens`] as its first field,
+/// [`Closes`] as its last, since fields are dropped in their order.
 #[derive(Debug)]
 pub(crate) struct Opens;
 
@@ -81,19 +86,21 @@ pub(crate) struct Closes;
 
 impl Drop for Opens {
     fn drop(&mut self) {
+        UNLOCKED.with(|unlocked| unlocked.set(unlocked.get() + 1));
         std::mem::forget(Vigil::open());
     }
 }
 
 impl Drop for Closes {
     fn drop(&mut self) {
+        UNLOCKED.with(|unlocked| unlocked.set(unlocked.get() - 1));
         drop(Vigil { local: PhantomData });
     }
 }
 
-/// Keeps `value` alive if this thread holds a vigil. Does nothing otherwise.
+/// Keeps `value` alive if this thread holds a vigil. Does nothing otherwise, or if its end runs no code of the application's.
 pub(crate) fn bury<V: 'static>(value: &Arc<V>) {
-    if watched() {
+    if std::mem::needs_drop::<V>() && watched() {
         keep(Arc::clone(value));
     }
 }
@@ -101,7 +108,12 @@ pub(crate) fn bury<V: 'static>(value: &Arc<V>) {
 /// Drops `value` now, or at the end of this thread's vigil.
 pub(crate) fn keep<T: 'static>(value: T) {
     // During thread exit the locals may be gone; then no lock of ours is held either.
-    if watched() && BURIED.try_with(|buried| buried.borrow_mut().push(Box::new(value))).is_ok() {
+    let Ok(kept) = BURIED.try_with(|buried| buried.borrow().len()) else { return };
+    if kept >= MOST && OPEN.with(Cell::get) == UNLOCKED.with(Cell::get) {
+        release();
+    }
+    if watched() {
+        BURIED.with(|buried| buried.borrow_mut().push(Box::new(value)));
         ANY.with(|any| any.set(true));
     }
 }
@@ -136,6 +148,22 @@ mod tests {
         assert_eq!(receiver.try_recv(), Ok("dropped"));
         keep(3);
         assert!(!ANY.with(Cell::get), "without a vigil nothing is kept");
+    }
+
+    /// W1: what dies with a cache is dropped in portions, so that it is never all there twice; under a lock it is kept whole.
+    #[test]
+    fn w1_what_dies_with_a_cache_is_dropped_in_portions() {
+        let kept = || BURIED.with(|buried| buried.borrow().len());
+        let all = || (0..3 * MOST).for_each(|_| keep(String::new()));
+        drop(Opens);
+        all();
+        assert_eq!(kept(), MOST);
+        let locked = Vigil::open();
+        all();
+        assert_eq!(kept(), 4 * MOST);
+        drop(locked);
+        drop(Closes);
+        assert_eq!(kept(), 0);
     }
 
     /// A value that removes another as it is dropped.

@@ -117,7 +117,7 @@ impl<K: Key, V: Send + Sync + 'static, E: Send + Sync + 'static, S: Store<K, V>>
         if flight.has_ended() {
             // W2: whether its tags were invalidated is asked here for the last time. Who joined between this and its leaving
             // the table would get what an invalidation in between forgot, where nothing of it is in the store to be found.
-            shard.set_aside(flight);
+            flight.fate.seal();
         }
         if overtaken {
             return Written::Discarded(DiscardReason::Invalidated);

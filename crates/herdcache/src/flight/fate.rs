@@ -29,6 +29,8 @@ pub(crate) struct Fate {
     epoch: AtomicU64,
     /// W2: a tag of what it brought was invalidated since.
     cut: AtomicBool,
+    /// W2: what it brought has been judged.
+    sealed: AtomicBool,
     /// A4: its loader was given the previous value, and may confirm it.
     offered: AtomicBool,
 }
@@ -41,6 +43,7 @@ impl Fate {
             outpaced: AtomicBool::new(false),
             epoch: AtomicU64::new(epoch.0),
             cut: AtomicBool::new(false),
+            sealed: AtomicBool::new(false),
             offered: AtomicBool::new(false),
         }
     }
@@ -106,6 +109,16 @@ impl Fate {
     /// after any of them loads anew.
     pub(crate) fn is_cut_off_for(&self, epoch: Epoch) -> bool {
         self.cut.load(Relaxed) && epoch > self.epoch()
+    }
+
+    /// W2: what it brought has been judged: no later change of its key or tags is looked at.
+    pub(crate) fn seal(&self) {
+        self.sealed.store(true, Relaxed);
+    }
+
+    /// W2: whether it is too late to join it.
+    pub(crate) fn is_sealed(&self) -> bool {
+        self.sealed.load(Relaxed)
     }
 
     /// A4: its loader has been given the previous value.

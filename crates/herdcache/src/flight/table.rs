@@ -131,7 +131,7 @@ impl<K: 'static, V: Send + Sync + 'static, E: 'static> Shard<K, V, E> {
     where
         K: Borrow<Q>,
     {
-        self.row(hash, key)?.current.as_ref()
+        self.row(hash, key)?.current.as_ref().filter(|flight| !flight.fate.is_sealed())
     }
 
     /// L2: whether a new load of this key has to wait, since two superseded or overrun ones still run.

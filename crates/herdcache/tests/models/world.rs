@@ -26,6 +26,8 @@ pub(crate) enum How {
     AtOnce,
     /// Waits once, then answers.
     Later,
+    /// Waits once, then answers what is not to be stored.
+    Unkept,
     /// Waits once, then fails.
     Fails,
     /// Never ends.
@@ -122,10 +124,15 @@ impl World {
                 let read = origin.read(key);
                 match how {
                     How::AtOnce => {}
-                    How::Later | How::Fails => yield_now().await,
+                    How::Later | How::Unkept | How::Fails => yield_now().await,
                     How::Hangs => std::future::pending().await,
                 }
-                if how == How::Fails { Err(Down) } else { Ok(Loaded::value(read).tags([format!("key {key}")])) }
+                let loaded = Loaded::value(read).tags([format!("key {key}")]);
+                match how {
+                    How::Fails => Err(Down),
+                    How::Unkept => Ok(loaded.do_not_store()),
+                    _ => Ok(loaded),
+                }
             })
         }
     }
