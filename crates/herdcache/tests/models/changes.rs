@@ -59,21 +59,6 @@ fn w2_l5_a_tag_is_invalidated_while_its_key_is_loaded() {
     });
 }
 
-/// W2, L5: the same of values that are not stored, which no tag leads to.
-#[test]
-fn w2_l5_a_tag_of_what_is_not_stored_is_invalidated() {
-    explore(|| async {
-        let world = World::new(4);
-        let callers = [0; 2].map(|key| world.ask(key, How::Unkept));
-        world.change(0, |world| _ = world.cache.invalidate_tag("key 0"));
-        let late = world.ask(0, How::Unkept);
-        for caller in callers.into_iter().chain([late]) {
-            caller.await.unwrap().unwrap();
-        }
-        world.rest().await;
-    });
-}
-
 /// W2: everything is forgotten while two keys are loaded.
 #[test]
 fn w2_all_is_cleared_while_keys_are_loaded() {

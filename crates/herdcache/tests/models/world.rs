@@ -26,8 +26,6 @@ pub(crate) enum How {
     AtOnce,
     /// Waits once, then answers.
     Later,
-    /// Waits once, then answers what is not to be stored.
-    Unkept,
     /// Waits once, then fails.
     Fails,
     /// Never ends.
@@ -124,15 +122,10 @@ impl World {
                 let read = origin.read(key);
                 match how {
                     How::AtOnce => {}
-                    How::Later | How::Unkept | How::Fails => yield_now().await,
+                    How::Later | How::Fails => yield_now().await,
                     How::Hangs => std::future::pending().await,
                 }
-                let loaded = Loaded::value(read).tags([format!("key {key}")]);
-                match how {
-                    How::Fails => Err(Down),
-                    How::Unkept => Ok(loaded.do_not_store()),
-                    _ => Ok(loaded),
-                }
+                if how == How::Fails { Err(Down) } else { Ok(Loaded::value(read).tags([format!("key {key}")])) }
             })
         }
     }

@@ -1,6 +1,6 @@
 //! Changes of a key against its load.
 
-use super::{KEY, OF_TWO, Source, cache, explore, get, is_quiet, spawn, stored};
+use super::{KEY, Model, OF_TWO, Source, cache, explore, get, is_quiet, spawn, stored};
 use crate::loaded::Loaded;
 use crate::unwatched::WhenUnwatched;
 
@@ -56,6 +56,29 @@ fn w2_l5_an_invalidated_tag_meets_a_landing() {
         assert_ne!(stored(&cache), Some(1), "W2: the value from before the change lives");
         reader.join().unwrap();
         assert_ne!(stored(&cache), Some(1), "W2: the value from before the change came back");
+        is_quiet(&cache.core);
+    });
+}
+
+/// W2, L5: no tag leads to what is not stored, and who comes after its invalidation gets none of it all the same.
+#[test]
+fn w2_l5_an_invalidated_tag_of_what_is_not_stored_meets_a_landing() {
+    explore(OF_TWO, || {
+        let (cache, source) = (cache(WhenUnwatched::Finish), Source::new());
+        let read = |cache: &Model, source: &Source| {
+            let source = source.clone();
+            let unkept = |value| Loaded::value(value).tags(["t"]).do_not_store();
+            let answer = loom::future::block_on(cache.get_with(&KEY, |_| async move { Ok(unkept(source.read())) }));
+            *answer.unwrap().unwrap()
+        };
+        let reader = spawn({
+            let (cache, source) = (cache.clone(), source.clone());
+            move || read(&cache, &source)
+        });
+        source.write(2);
+        let _ = cache.invalidate_tag("t");
+        assert_eq!(read(&cache, &source), 2, "L5: answered what was read before the change");
+        reader.join().unwrap();
         is_quiet(&cache.core);
     });
 }
