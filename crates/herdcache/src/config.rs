@@ -179,7 +179,7 @@ pub(crate) struct Check {
 }
 
 /// What is wrong with a value that is outside its range, and what to do.
-pub(crate) fn outside<T: PartialOrd + fmt::Debug>(value: T, least: T, most: T) -> Option<String> {
+pub(crate) fn outside<T: Copy + PartialOrd + fmt::Debug>(value: T, least: T, most: T) -> Option<String> {
     let remedy = if value < least {
         "raise it"
     } else if value > most {
@@ -215,7 +215,7 @@ impl Check {
         self.within(field, value, least, most)
     }
 
-    fn within<T: PartialOrd + fmt::Debug>(
+    fn within<T: Copy + PartialOrd + fmt::Debug>(
         &self,
         field: &'static str,
         value: T,

@@ -20,7 +20,7 @@ use opentelemetry::{Context, KeyValue};
 /// let provider = SdkTracerProvider::builder().with_simple_exporter(exporter.clone()).build();
 /// let tracer = herdcache_otel::InOrder::new(provider.tracer("shop"));
 /// let began = SystemTime::now();
-/// let mut span = tracer.build(tracer.span_builder("request").with_start_time(began));
+/// let mut span: herdcache_otel::InOrderSpan<_> = tracer.build(tracer.span_builder("request").with_start_time(began));
 /// // Meanwhile the clock was set back by an hour.
 /// span.end_with_timestamp(began - Duration::from_secs(3_600));
 /// let exported = &exporter.get_finished_spans()?[0];
