@@ -56,6 +56,13 @@ fn index_complaints(index: &str, chapters: &BTreeMap<String, String>, compiled: 
     complaints
 }
 
+/// The features of herdcache that the lines of a manifest, or of a page that shows one, turn on.
+fn features(text: &str) -> BTreeSet<&str> {
+    let lines = text.lines().filter(|line| line.starts_with("herdcache = "));
+    let lists = lines.filter_map(|line| line.split_once("features = [")?.1.split_once(']'));
+    lists.flat_map(|(list, _)| list.split(',')).map(|feature| feature.trim().trim_matches('"')).collect()
+}
+
 /// One fault, with what it names.
 #[derive(Debug, PartialEq, Eq)]
 struct Fault<'a> {
@@ -139,6 +146,18 @@ fn the_guide_is_read_in_half_an_hour_and_compiled() {
     assert!(chapters.len() >= 7, "{:?}", chapters.keys());
     let compiled = tree::read("crates/guide/src/lib.rs").unwrap_or_default();
     tree::report(&index_complaints(&index, &chapters, &compiled));
+}
+
+/// What the chapters' code is compiled with stands in what readers are told to begin with.
+#[test]
+fn the_guide_names_the_features_of_its_code() {
+    assert_eq!(
+        features("herdcache = { features = [\"a\", \"b-c\"] } # d\nherdcache = \"1\""),
+        BTreeSet::from(["a", "b-c"])
+    );
+    let [index, manifest] = ["docs/guide/README.md", "crates/guide/Cargo.toml"].map(|path| tree::read(path).unwrap());
+    let (told, used) = (features(&index), features(&manifest));
+    assert!(used.len() >= 3 && used.is_subset(&told), "used {used:?}, told {told:?}");
 }
 
 #[test]
