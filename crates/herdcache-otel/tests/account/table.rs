@@ -128,6 +128,8 @@ fn page(series: &str) -> String {
         "# Metrics\n\n\
          Written from the table in `crates/herdcache-otel/src/table/` by `UPDATE=1 cargo test -p herdcache-otel --all-features --test account`;\n\
          do not edit. A test compares the table with what is really collected, in both directions.\n\n\
+         `herdcache_otel::observe` gives them to a meter: [to a collector](../opentelemetry.md), or\n\
+         [on a page for Prometheus](../../examples/shop/src/telemetry.rs).\n\n\
          Every metric of a cache carries `herdcache.name`, every metric of a gate `herdcache.gate.name`; in Prometheus dots are\n\
          underscores (`herdcache_name`). No attribute ever holds a key or the text of an error. Each known value of an attribute is\n\
          there from 0 on, except in histograms, whose series begin with their first sample. The values of the closed sets are\n\
